@@ -15,18 +15,14 @@ type FlagProblem struct {
 	Environment string // its name
 }
 
-// FlagProblems returns what is wrong with the segments that a flag's rules lead to.
+// FlagProblems returns what is wrong with the segments and the flags that a flag leads to.
 func (t *Tenant) FlagProblems(key string) (problems []FlagProblem) {
-	f, segments, ok := t.FlagWithSegments(key)
+	f, d, ok := t.FlagWithDependencies(key)
 	if !ok {
 		return nil
 	}
 	for _, e := range t.Environments() {
-		keys := f.Segments(e.ID)
-		if len(keys) == 0 {
-			continue
-		}
-		for _, p := range segments.Problems(keys) {
+		for _, p := range d.Problems(&f.Flag, e.ID) {
 			problems = append(problems, FlagProblem{p, e.Name})
 		}
 	}
@@ -99,7 +95,7 @@ func (s *Snapshot) countBroken(ctx context.Context) {
 
 // brokenFlags counts the tenant's flags with problems until ctx ends.
 func (t *Tenant) brokenFlags(ctx context.Context) (n int) {
-	for _, key := range t.users.of(t.users.segments()...) {
+	for _, key := range t.dependents.all() {
 		if ctx.Err() != nil {
 			return n
 		}

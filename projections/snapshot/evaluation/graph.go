@@ -185,20 +185,28 @@ func leadingTo(key string, incoming func(key string) []string) []string {
 	return leading
 }
 
+// led returns a function that returns the keys that a node leads to directly.
+func led(n nodes) func(key string) []string {
+	return func(key string) (keys []string) {
+		for e := range n.edges(key) {
+			keys = append(keys, e.to)
+		}
+		return keys
+	}
+}
+
 // reach returns the nodes that some keys lead to, directly or through others, with themselves, by key. Of a missing one
-// it has the key alone.
-func reach(n nodes, keys ...string) (reached []string) {
+// it has the key alone. next returns the keys that a node leads to directly.
+func reach(next func(key string) []string, keys ...string) (reached []string) {
 	seen := map[string]bool{}
-	for next := slices.Clone(keys); len(next) > 0; {
-		key := next[len(next)-1]
-		if next = next[:len(next)-1]; seen[key] {
+	for open := slices.Clone(keys); len(open) > 0; {
+		key := open[len(open)-1]
+		if open = open[:len(open)-1]; seen[key] {
 			continue
 		}
 		seen[key] = true
 		reached = append(reached, key)
-		for e := range n.edges(key) {
-			next = append(next, e.to)
-		}
+		open = append(open, next(key)...)
 	}
 	slices.Sort(reached)
 	return reached

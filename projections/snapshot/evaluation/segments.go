@@ -132,4 +132,4 @@ func (s *Segments) LeadingTo(key string) []string { return leadingTo(key, incomi
 
 // Reach returns the segments that some keys lead to, directly or through others, by key. Of a missing one it has the
 // key alone.
-func (s *Segments) Reach(keys []string) []string { return reach(s, keys...) }
+func (s *Segments) Reach(keys []string) []string { return reach(led(s), keys...) }

@@ -11,24 +11,63 @@ import (
 type limits struct {
 	what  string // the plural of the nodes' name
 	chain int    // nodes in a row, the first included
+	all   int    // other nodes together; 0 for any number
 }
 
-// unusable says by key which of some nodes that exist cannot be led to from another: because that closes a cycle or
-// exceeds a limit. leading returns the nodes that lead to a node directly.
-func unusable(n nodes, from string, keys []string, leading func(key string) []string, most limits) map[string]string {
+// unusable says by key which of some nodes that exist cannot be led to from another, in place of what that leads to:
+// because they close a cycle or exceed a limit. out and in return what a node leads to and what leads to it directly.
+func unusable(out, in func(key string) []string, from string, keys []string, most limits) map[string]string {
 	found := map[string]string{}
-	before := longestChain(from, leading) // ends with from once it is reversed
+	before := longestChain(from, in) // ends with from once it is reversed
 	slices.Reverse(before)
 	for _, key := range keys {
-		if path := path(n, key, from, map[string]bool{}); path != nil {
+		if path := path(out, key, from, map[string]bool{}); path != nil {
 			found[key] = "closes a cycle: " + arrows(append([]string{from}, path...))
 			continue
 		}
-		chain := append(slices.Clone(before), longestChain(key, func(key string) []string { return led(n, key) })...)
+		chain := append(slices.Clone(before), longestChain(key, out)...)
 		if len(chain) > most.chain {
 			found[key] = fmt.Sprintf("makes a chain of %d %s, at most %d: %s", len(chain), most.what, most.chain, arrows(chain))
 		}
 	}
+	if most.all == 0 || len(found) > 0 || len(keys) == 0 {
+		return found
+	}
+	next := func(key string) []string {
+		if key == from {
+			return keys
+		}
+		return out(key)
+	}
+	for _, key := range leadingTo(from, in) {
+		if n := len(reach(next, key)) - 1; n > most.all {
+			found[keys[len(keys)-1]] = fmt.Sprintf("makes %s lead to %d other %s, at most %d", key, n, most.what, most.all)
+			break
+		}
+	}
+	return found
+}
+
+// FlagsIn are the flags of a tenant in an environment.
+type FlagsIn struct {
+	Exists func(key string) bool
+	// Requires and Dependents return the keys of the flags that one requires, and of those that require it.
+	Requires, Dependents func(key string) []string
+}
+
+// Unusable says by key which of some flags a flag cannot require all together, in place of those that it requires:
+// because they do not exist, close a cycle, or exceed a limit.
+func (f FlagsIn) Unusable(from string, keys []string) map[string]string {
+	found := map[string]string{}
+	var known []string
+	for _, key := range keys {
+		if key == from || f.Exists(key) {
+			known = append(known, key)
+		} else {
+			found[key] = "must be the key of a flag"
+		}
+	}
+	maps.Copy(found, unusable(f.Requires, f.Dependents, from, known, limits{"flags", maxFlagChain, maxRequired}))
 	return found
 }
 
@@ -45,53 +84,12 @@ func (s *Segments) Unusable(from string, keys []string, maxChain int) map[string
 		}
 	}
 	if from != "" {
-		maps.Copy(found, unusable(s, from, known, incoming(s), limits{what: "segments", chain: maxChain}))
+		maps.Copy(found, unusable(led(s), incoming(s), from, known, limits{what: "segments", chain: maxChain}))
 	}
 	return found
 }
 
-// Problem is a reference to a segment that has no meaning of its own.
-type Problem struct {
-	Code ProblemCode
-	Key  string // of the segment
-}
-
-// ProblemCode says what is wrong with a reference.
-type ProblemCode string
-
-// The codes.
-const (
-	SegmentMissing ProblemCode = "segment_missing" // the segment does not exist: nobody is in it
-	SegmentCycle   ProblemCode = "segment_cycle"   // the reference closes a cycle: nobody matches by it
-)
-
-// Problems returns what is wrong with the segments that some keys lead to, by key.
-func (s *Segments) Problems(keys []string) (problems []Problem) {
-	for _, key := range s.Reach(keys) {
-		segment, exists := s.Find(key)
-		if !exists {
-			problems = append(problems, Problem{SegmentMissing, key})
-			continue
-		}
-		for _, use := range segment.state.Uses {
-			problem := Problem{SegmentCycle, use.Key}
-			if s.graph.closesCycle(key, use.Key) && !slices.Contains(problems, problem) {
-				problems = append(problems, problem)
-			}
-		}
-	}
-	return problems
-}
-
 func arrows(keys []string) string { return strings.Join(keys, " → ") }
-
-// led returns the nodes that a node leads to directly.
-func led(n nodes, key string) (keys []string) {
-	for e := range n.edges(key) {
-		keys = append(keys, e.to)
-	}
-	return keys
-}
 
 // longestChain returns the longest chain that begins with a key. In a cycle, which only changes at once on several
 // nodes make, it may be a shorter one.
@@ -116,16 +114,16 @@ func longestChain(key string, next func(string) []string) []string {
 }
 
 // path returns the keys on a way from one node to another, nil if there is none.
-func path(n nodes, from, to string, seen map[string]bool) []string {
+func path(next func(key string) []string, from, to string, seen map[string]bool) []string {
 	if from == to {
 		return []string{to}
 	}
 	seen[from] = true
-	for e := range n.edges(from) {
-		if seen[e.to] {
+	for _, key := range next(from) {
+		if seen[key] {
 			continue
 		}
-		if rest := path(n, e.to, to, seen); rest != nil {
+		if rest := path(next, key, to, seen); rest != nil {
 			return append([]string{from}, rest...)
 		}
 	}
