@@ -36,6 +36,7 @@ var (
 		"updatedAt":        "time",
 		"lastEvaluatedAt":  "time or null",
 		"lastPrefetchedAt": "time or null",
+		"lastRequiredAt":   "time or null",
 		"lifecycle":        "string",
 		"inProcess":        shape{"supported": "boolean", "reason": "string or null"},
 	}

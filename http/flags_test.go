@@ -46,6 +46,7 @@ var flagMembers = []string{
 	"updatedAt",
 	"lastEvaluatedAt",
 	"lastPrefetchedAt",
+	"lastRequiredAt",
 	"lifecycle",
 	"inProcess",
 }
@@ -88,6 +89,7 @@ func TestCreatingFlags(t *testing.T) {
 				"links":            []any{},
 				"lastEvaluatedAt":  nil,
 				"lastPrefetchedAt": nil,
+				"lastRequiredAt":   nil,
 				"lifecycle":        "new",
 				"inProcess":        map[string]any{"supported": true, "reason": nil},
 				"status":           "active",

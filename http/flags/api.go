@@ -27,6 +27,7 @@ func (a *API) AddOperations() {
 	a.addHistory()
 	a.addVersions()
 	a.addRevert()
+	a.addDependents()
 	a.addFlagMetrics()
 	a.addUsage()
 }
