@@ -41,7 +41,7 @@ func oneOfEach() []any {
 			Owner:      "u",
 			Variations: []NewVariation{{ID: "v", Value: raw("null"), Weight: 1}},
 		},
-		CreateFlag{TenantID: "t", Key: "k", DefaultValue: raw("null"), ProjectMissing: true, OwnerMissing: true},
+		CreateFlag{TenantID: "t", Key: "k", DefaultValue: raw("null"), ProjectMissing: true, OwnerMissing: true, OffServes: new("")},
 		UpdateFlag{
 			FlagRef:      ref,
 			DefaultValue: raw("null"),
@@ -50,6 +50,7 @@ func oneOfEach() []any {
 			Permanent:    new(false),
 			Owner:        new(""),
 			Links:        &[]events.Link{},
+			OffServes:    new("code"),
 			OwnerMissing: true,
 			EnabledSent:  true,
 		},

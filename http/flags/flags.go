@@ -34,6 +34,7 @@ type FlagFields struct {
 	ClientSide   bool              `json:"clientSide" doc:"Whether browsers and phones with an evaluation key see the flag. Everything that it serves is public then" example:"false"`
 	Owner        *string           `json:"owner" nullable:"true" doc:"The id of the member who is responsible for the flag. null without one, and while that person is not a member of the tenant; versions and their differences name them all the same" example:"0198c5a0-d3c2-7e19-9a75-2b8f6c4d1e05"`
 	Links        []linkBody        `json:"links"`
+	OffServes    string            `json:"offServes" enum:"value,code" doc:"What OFREP answers while the flag is off: its default value; or no value, so that the default in the application's code is used. Other evaluations answer the default value" example:"value"`
 	Status       string            `json:"status" enum:"active,inactive,archived" example:"active"`
 	Version      uint64            `json:"version" doc:"The number of the flag's last event" example:"7"`
 	CreatedAt    rest.RecordedTime `json:"createdAt"`
@@ -161,6 +162,7 @@ func showFields(f state.Flag) FlagFields {
 		Permanent:    f.Permanent,
 		ClientSide:   f.ClientSide,
 		Owner:        rest.TextOrNull(f.Owner),
+		OffServes:    f.OffServes.Text(),
 		Status:       string(f.Status),
 		Version:      uint64(f.Version),
 		CreatedAt:    rest.RecordedTime(f.CreatedAt),
@@ -218,6 +220,7 @@ type NewFlag struct {
 	ClientSide   bool                  `json:"clientSide,omitempty" doc:"Whether browsers and phones with an evaluation key see the flag. Everything that it serves is public then" example:"false"`
 	Owner        *string               `json:"owner,omitempty" nullable:"true" doc:"The id of a member of the tenant"`
 	Links        []linkBody            `json:"links,omitempty" nullable:"true" maxItems:"20" doc:"Pages about the flag"`
+	OffServes    rest.Optional[string] `json:"offServes,omitzero" enum:"value,code" doc:"What OFREP answers while the flag is off: value, its default value, which is the default; or code, no value, so that the default in the application's code is used" example:"value"`
 	Variations   []newVariationBody    `json:"flag_variations,omitempty"`
 }
 
@@ -237,6 +240,7 @@ type updateFlagBody struct {
 	ClientSide   rest.Optional[bool]       `json:"clientSide,omitzero"`
 	Owner        rest.Optional[string]     `json:"owner,omitzero" nullable:"true" doc:"The id of a member of the tenant; null removes the owner"`
 	Links        rest.Optional[[]linkBody] `json:"links,omitzero" nullable:"true" maxItems:"20" doc:"All links of the flag: they replace the earlier ones. null is an empty list"`
+	OffServes    rest.Optional[string]     `json:"offServes,omitzero" enum:"value,code"`
 	Enabled      rest.Value                `json:"enabled,omitempty" hidden:"true"`
 }
 
@@ -278,6 +282,7 @@ func exampleCreatedFlag(project any) map[string]any {
 		"links": []any{
 			map[string]any{"title": "Rollout plan", "url": "https://wiki.example.com/checkout"},
 		},
+		"offServes":        "value",
 		"status":           "active",
 		"version":          1,
 		"createdAt":        now,
@@ -523,6 +528,7 @@ func (n NewFlag) command(ctx context.Context) commands.CreateFlag {
 		Permanent:    n.Permanent,
 		ClientSide:   n.ClientSide,
 		Links:        links(n.Links),
+		OffServes:    n.OffServes.Sent,
 		Rules:        tenant.FlagRules(),
 		Salt:         commands.NewSalt(),
 	}
@@ -596,6 +602,7 @@ func (a *API) updateFlag(ctx context.Context, in *struct {
 		ClientSide:     in.Body.ClientSide.Sent,
 		Owner:          owner,
 		Links:          replaced,
+		OffServes:      in.Body.OffServes.Sent,
 		OwnerMissing:   owner != nil && !in.Body.Owner.Null && !isMember(ctx, *owner),
 		EnabledSent:    in.Body.Enabled != nil,
 	})

@@ -18,7 +18,7 @@ import (
 
 var flags = projections.Projection{
 	Name:    "flags",
-	Version: 12, // clientSide
+	Version: 13, // offServes
 	Tables: slices.Concat([]string{"flags", "flag_variations", "flag_environments", "flag_rules", "flag_fallthroughs"},
 		flagSpanTables, []string{"flag_states"}),
 	Schema: `
@@ -114,9 +114,9 @@ func fromExcluded(names string) string {
 
 // The columns that lists of flags show, and filter by, at any time: the tables flags and flag_spans have them.
 const (
-	listedNames = "id, name, type, description, tags, project_id, permanent, client_side, owner, links, status"
+	listedNames = "id, name, type, description, tags, project_id, permanent, client_side, owner, links, off_serves, status"
 	listedTypes = "id text, name text, type text, description text, tags text[], project_id text, permanent boolean, " +
-		"client_side boolean, owner text, links json, status text"
+		"client_side boolean, owner text, links json, off_serves text, status text"
 	listedSchema = `id            text        not null,
     name          text        not null,
     type          text        not null,
@@ -127,6 +127,7 @@ const (
     client_side   boolean     not null,
     owner         text, -- also of a person who is no member
     links         json        not null, -- as facts hold them
+    off_serves    text        not null, -- as facts hold it
     status        text        not null,`
 )
 
@@ -135,7 +136,8 @@ func listed(f *state.Flag) pgx.NamedArgs {
 	return pgx.NamedArgs{
 		"id": f.ID, "name": f.Name, "type": f.Type, "description": f.Description, "tags": orEmpty(f.Tags),
 		"project_id": textOrNull(f.ProjectID), "permanent": f.Permanent, "client_side": f.ClientSide,
-		"owner": textOrNull(f.Owner), "links": linksJSON(f.Links), "status": f.Status,
+		"owner": textOrNull(f.Owner), "links": linksJSON(f.Links), "off_serves": f.OffServes,
+		"status": f.Status,
 	}
 }
 
@@ -165,6 +167,7 @@ type flagColumns struct {
 	ClientSide     bool              `json:"client_side"`
 	Owner          string            `json:"owner"`
 	Links          []events.Link     `json:"links"`
+	OffServes      events.OffServes  `json:"off_serves"`
 	Status         events.FlagStatus `json:"status"`
 	Salt           string            `json:"salt"`
 	Version        events.Revision   `json:"version"`
@@ -179,7 +182,7 @@ func (c flagColumns) state() *state.Flag {
 		FlagCreated: events.FlagCreated{
 			TenantID: c.TenantID, Key: c.Key, ID: c.ID, Name: c.Name, Type: c.Type, DefaultValue: c.DefaultValue,
 			Description: c.Description, ProjectID: c.ProjectID, Permanent: c.Permanent, ClientSide: c.ClientSide,
-			Owner: c.Owner, Salt: c.Salt,
+			Owner: c.Owner, OffServes: c.OffServes, Salt: c.Salt,
 		},
 		Exists: true, Status: c.Status, Version: c.Version, CreatedVersion: c.CreatedVersion,
 		CreatedAt: c.CreatedAt.UTC(), UpdatedAt: c.UpdatedAt.UTC(),
