@@ -180,8 +180,9 @@ type UpdateFlag struct {
 	Owner          *string // empty for none
 	OwnerMissing   bool
 	Links          *[]events.Link
-	OffServes      *string // see CreateFlag
-	EnabledSent    bool    // refused: SwitchFlag changes it
+	OffServes      *string     // see CreateFlag
+	Dependents     []Dependent // needed if the status becomes archived
+	EnabledSent    bool        // refused: SwitchFlag changes it
 }
 
 func (c UpdateFlag) Decide(f state.Flag) ([]events.Fact, error) {
@@ -233,6 +234,10 @@ func (c UpdateFlag) Decide(f state.Flag) ([]events.Fact, error) {
 	}
 	facts := fieldChanges(&f, &to)
 	if c.Status != nil && *c.Status != f.Status {
+		to.Status = *c.Status
+		if err := checkDependents(c.Dependents, &f, &to); err != nil {
+			return nil, err
+		}
 		facts = append(facts, events.FlagStatusChanged{From: f.Status, To: *c.Status})
 	}
 	return checkSizes(&f, facts...)
@@ -280,10 +285,16 @@ func (c SwitchFlag) Decide(f state.Flag) ([]events.Fact, error) {
 }
 
 // DeleteFlag deletes a flag. Its history stays, and its key is free again.
-type DeleteFlag struct{ FlagRef }
+type DeleteFlag struct {
+	FlagRef
+	Dependents []Dependent
+}
 
 func (c DeleteFlag) Decide(f state.Flag) ([]events.Fact, error) {
 	if err := c.admit(f); err != nil {
+		return nil, err
+	}
+	if err := checkDependents(c.Dependents, &f, &state.Flag{}); err != nil {
 		return nil, err
 	}
 	return []events.Fact{events.FlagDeleted{}}, nil

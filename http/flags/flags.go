@@ -72,8 +72,8 @@ type FlagUse struct {
 }
 
 type problemBody struct {
-	Code        string `json:"code" enum:"segment_missing,segment_cycle" doc:"The segment does not exist, so nobody is in it; or the reference to it closes a cycle, so nobody matches by it" example:"segment_missing"`
-	Key         string `json:"key" doc:"Of the segment" example:"beta"`
+	Code        string `json:"code" enum:"segment_missing,segment_cycle,prerequisite_missing,prerequisite_cycle,prerequisite_limit" doc:"The segment does not exist, so nobody is in it; or the reference to it closes a cycle, so nobody matches by it. The required flag does not exist, so it is off; or requiring it closes a cycle or exceeds a limit, so that the prerequisite is not met" example:"segment_missing"`
+	Key         string `json:"key" doc:"Of the segment, or of the required flag" example:"beta"`
 	Environment string `json:"environment" example:"production"`
 }
 
@@ -362,13 +362,17 @@ func (a *API) addFlag(at flagRoute, reading rest.Access) {
 		map[string]any{
 			"name": "New checkout", "description": "The checkout of one page", "tags": []string{"web"}, "status": "active",
 		}, nil)
-	update.Description = growFlagText
+	update.Description = "A flag that others require cannot be archived (409). " + growFlagText
 	update.Errors = append(update.Errors, http.StatusConflict)
 	rest.Register(a.Core, rest.ChangeFlags, update, a.updateFlag)
 	remove := at.operation("DELETE", "", "delete-flag", "Delete a flag; its history remains")
 	remove.DefaultStatus = http.StatusNoContent
+	remove.Description = "The answer is 409 if other flags require it."
+	remove.Errors = append(remove.Errors, http.StatusConflict)
 	rest.Register(a.Core, rest.ChangeFlags, remove, func(ctx context.Context, in *FlagChange) (*rest.NoContent, error) {
-		_, done, err := rest.Do(ctx, a.Writer, commands.DeleteFlag{FlagRef: in.ref(ctx)})
+		_, done, err := rest.Do(ctx, a.Writer, commands.DeleteFlag{
+			FlagRef: in.ref(ctx), Dependents: dependents(rest.PrincipalOf(ctx).Tenant, in.Key),
+		})
 		return &rest.NoContent{Changed: rest.ChangeHeaders(done)}, err
 	})
 	for name, on := range map[string]bool{"enable": true, "disable": false} {
@@ -605,6 +609,7 @@ func (a *API) updateFlag(ctx context.Context, in *struct {
 		OffServes:      in.Body.OffServes.Sent,
 		OwnerMissing:   owner != nil && !in.Body.Owner.Null && !isMember(ctx, *owner),
 		EnabledSent:    in.Body.Enabled != nil,
+		Dependents:     dependents(rest.PrincipalOf(ctx).Tenant, in.Key),
 	})
 }
 
@@ -620,6 +625,7 @@ func (a *API) writeFlag(ctx context.Context, cmd commands.Command[state.Flag]) (
 	body := showState(flag, p.Environment.ID)
 	if body.FlagUse = a.useAfter(ctx, flag); body.FlagUse != nil {
 		body.InProcess = showInProcess(&flag, p.Environment.ID)
+		body.Problems = showProblems(p.Tenant.FlagProblems(flag.Key))
 	}
 	return &flagOutput{Changed: rest.ChangeHeaders(done), ETag: rest.ETag(flag.Version), Body: body}, nil
 }

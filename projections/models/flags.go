@@ -31,6 +31,7 @@ create table flags (
     created_version bigint    not null, -- with which this life of the key began
     created_at    timestamptz not null,
     updated_at    timestamptz not null,
+    prerequisites json        not null, -- of events/state, by environment id
     ` + listedSchema + `
     primary key (tenant_id, key)
 );
@@ -101,7 +102,7 @@ func (m *flagModel) Apply(b *projections.Batch, e events.Recorded) error {
 	return nil
 }
 
-const ownNames = "default_value, salt, version, created_version, created_at, updated_at"
+const ownNames = "default_value, salt, version, created_version, created_at, updated_at, prerequisites"
 
 // fromExcluded returns the assignments of an upsert.
 func fromExcluded(names string) string {
@@ -174,6 +175,8 @@ type flagColumns struct {
 	CreatedVersion events.Revision   `json:"created_version"`
 	CreatedAt      time.Time         `json:"created_at"`
 	UpdatedAt      time.Time         `json:"updated_at"`
+
+	Prerequisites map[string][]state.Prerequisite `json:"prerequisites"`
 }
 
 // state returns the flag without what other tables have.
@@ -193,6 +196,9 @@ func (c flagColumns) state() *state.Flag {
 	if len(c.Links) > 0 {
 		f.Links = c.Links
 	}
+	if len(c.Prerequisites) > 0 {
+		f.Prerequisites = c.Prerequisites
+	}
 	return f
 }
 
@@ -209,12 +215,20 @@ func (c flagChange) queue() error {
 	c.Insert(flagVersionsTable, c.tenant, c.key, c.at.Revision, c.at.At)
 	c.spans()
 	switch {
-	case c.after.Exists && (c.rewritten[c.stream] || !sameFields(c.before, c.after)):
+	case c.after.Exists && (c.rewritten[c.stream] || !sameFields(c.before, c.after) ||
+		!reflect.DeepEqual(c.before.Prerequisites, c.after.Prerequisites)):
 		c.rewritten[c.stream] = true
 		row := listed(c.after)
 		row["default_value"], row["salt"], row["version"] = c.after.DefaultValue, c.after.Salt, c.after.Version
 		row["created_version"], row["created_at"] = c.after.CreatedVersion, c.after.CreatedAt
 		row["updated_at"] = c.after.UpdatedAt
+		if row["prerequisites"] = "{}"; len(c.after.Prerequisites) > 0 {
+			text, err := events.Marshal(c.after.Prerequisites)
+			if err != nil {
+				return err
+			}
+			row["prerequisites"] = string(text)
+		}
 		c.set("flag", upsertFlag, row)
 	case c.after.Exists: // which is most changes, and cheap however large the default value is
 		c.set("flag", touchFlag, pgx.NamedArgs{"version": c.after.Version, "updated_at": c.after.UpdatedAt})
@@ -382,7 +396,7 @@ func sameFields(a, b *state.Flag) bool {
 var (
 	upsertFlag = projections.NewStatement(
 		"tenant_id text, key text, default_value json, salt text, version bigint, created_version bigint, "+
-			"created_at timestamptz, updated_at timestamptz, "+listedTypes,
+			"created_at timestamptz, updated_at timestamptz, prerequisites json, "+listedTypes,
 		`insert into flags (tenant_id, key, `+ownNames+`, `+listedNames+`)
 		select tenant_id, key, `+ownNames+`, `+listedNames+` from given
 		on conflict (tenant_id, key) do update set `+fromExcluded(ownNames+", "+listedNames),
