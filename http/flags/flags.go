@@ -134,7 +134,7 @@ func (a *API) showUse(f queries.Flag, tenant *snapshot.Tenant) *FlagUse {
 
 // staleness says when flags of a tenant count as stale.
 func (a *API) staleness(tenant *snapshot.Tenant) queries.Staleness {
-	return queries.Staleness{Now: a.Now(), After: a.StaleAfter, SegmentsChanged: tenant.SegmentsChanged}
+	return queries.Staleness{Now: a.Now(), After: a.StaleAfter, DependenciesChanged: tenant.DependenciesChanged}
 }
 
 func showFlag(f queries.Flag) FlagBody {
