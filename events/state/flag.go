@@ -53,6 +53,7 @@ func (f *Flag) Apply(r events.Recorded) {
 		fact.ClientSide.Apply(&f.ClientSide)
 		fact.Owner.Apply(&f.Owner)
 		fact.Links.Apply(&f.Links)
+		fact.OffServes.Apply(&f.OffServes)
 	case events.FlagStatusChanged:
 		f.Status = fact.To
 	case events.FlagEnabled:

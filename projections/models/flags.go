@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
+	"maps"
 	"reflect"
 	"slices"
 	"strings"
@@ -18,7 +19,7 @@ import (
 
 var flags = projections.Projection{
 	Name:    "flags",
-	Version: 12, // clientSide
+	Version: 13, // offServes
 	Tables: slices.Concat([]string{"flags", "flag_variations", "flag_environments", "flag_rules", "flag_fallthroughs"},
 		flagSpanTables, []string{"flag_states"}),
 	Schema: `
@@ -31,6 +32,8 @@ create table flags (
     created_version bigint    not null, -- with which this life of the key began
     created_at    timestamptz not null,
     updated_at    timestamptz not null,
+    prerequisites json        not null, -- of events/state, by environment id, as is the next
+    required_changed json     not null,
     ` + listedSchema + `
     primary key (tenant_id, key)
 );
@@ -101,7 +104,7 @@ func (m *flagModel) Apply(b *projections.Batch, e events.Recorded) error {
 	return nil
 }
 
-const ownNames = "default_value, salt, version, created_version, created_at, updated_at"
+const ownNames = "default_value, salt, version, created_version, created_at, updated_at, prerequisites, required_changed"
 
 // fromExcluded returns the assignments of an upsert.
 func fromExcluded(names string) string {
@@ -114,9 +117,9 @@ func fromExcluded(names string) string {
 
 // The columns that lists of flags show, and filter by, at any time: the tables flags and flag_spans have them.
 const (
-	listedNames = "id, name, type, description, tags, project_id, permanent, client_side, owner, links, status"
+	listedNames = "id, name, type, description, tags, project_id, permanent, client_side, owner, links, off_serves, status"
 	listedTypes = "id text, name text, type text, description text, tags text[], project_id text, permanent boolean, " +
-		"client_side boolean, owner text, links json, status text"
+		"client_side boolean, owner text, links json, off_serves text, status text"
 	listedSchema = `id            text        not null,
     name          text        not null,
     type          text        not null,
@@ -127,6 +130,7 @@ const (
     client_side   boolean     not null,
     owner         text, -- also of a person who is no member
     links         json        not null, -- as facts hold them
+    off_serves    text        not null, -- as facts hold it
     status        text        not null,`
 )
 
@@ -135,7 +139,8 @@ func listed(f *state.Flag) pgx.NamedArgs {
 	return pgx.NamedArgs{
 		"id": f.ID, "name": f.Name, "type": f.Type, "description": f.Description, "tags": orEmpty(f.Tags),
 		"project_id": textOrNull(f.ProjectID), "permanent": f.Permanent, "client_side": f.ClientSide,
-		"owner": textOrNull(f.Owner), "links": linksJSON(f.Links), "status": f.Status,
+		"owner": textOrNull(f.Owner), "links": linksJSON(f.Links), "off_serves": f.OffServes,
+		"status": f.Status,
 	}
 }
 
@@ -148,6 +153,23 @@ func linksJSON(list []events.Link) string {
 		panic(err) // texts of a fact that was read can be written
 	}
 	return string(text)
+}
+
+// byEnvironmentJSON returns a part of a state.
+func byEnvironmentJSON[T any](part map[string]T) string {
+	if len(part) == 0 { // as for most flags
+		return "{}"
+	}
+	text, err := events.Marshal(part)
+	if err != nil {
+		panic(err) // what a fact that was read has can be written
+	}
+	return string(text)
+}
+
+// samePrerequisites reports whether two states require the same.
+func samePrerequisites(a, b *state.Flag) bool {
+	return reflect.DeepEqual(a.Prerequisites, b.Prerequisites) && maps.Equal(a.RequiredChanged, b.RequiredChanged)
 }
 
 // flagColumns is a row of the table flags.
@@ -165,12 +187,16 @@ type flagColumns struct {
 	ClientSide     bool              `json:"client_side"`
 	Owner          string            `json:"owner"`
 	Links          []events.Link     `json:"links"`
+	OffServes      events.OffServes  `json:"off_serves"`
 	Status         events.FlagStatus `json:"status"`
 	Salt           string            `json:"salt"`
 	Version        events.Revision   `json:"version"`
 	CreatedVersion events.Revision   `json:"created_version"`
 	CreatedAt      time.Time         `json:"created_at"`
 	UpdatedAt      time.Time         `json:"updated_at"`
+
+	Prerequisites   map[string][]state.Prerequisite `json:"prerequisites"`
+	RequiredChanged map[string]time.Time            `json:"required_changed"`
 }
 
 // state returns the flag without what other tables have.
@@ -179,7 +205,7 @@ func (c flagColumns) state() *state.Flag {
 		FlagCreated: events.FlagCreated{
 			TenantID: c.TenantID, Key: c.Key, ID: c.ID, Name: c.Name, Type: c.Type, DefaultValue: c.DefaultValue,
 			Description: c.Description, ProjectID: c.ProjectID, Permanent: c.Permanent, ClientSide: c.ClientSide,
-			Owner: c.Owner, Salt: c.Salt,
+			Owner: c.Owner, OffServes: c.OffServes, Salt: c.Salt,
 		},
 		Exists: true, Status: c.Status, Version: c.Version, CreatedVersion: c.CreatedVersion,
 		CreatedAt: c.CreatedAt.UTC(), UpdatedAt: c.UpdatedAt.UTC(),
@@ -189,6 +215,12 @@ func (c flagColumns) state() *state.Flag {
 	}
 	if len(c.Links) > 0 {
 		f.Links = c.Links
+	}
+	if len(c.Prerequisites) > 0 {
+		f.Prerequisites = c.Prerequisites
+	}
+	if len(c.RequiredChanged) > 0 {
+		f.RequiredChanged = c.RequiredChanged
 	}
 	return f
 }
@@ -206,12 +238,15 @@ func (c flagChange) queue() error {
 	c.Insert(flagVersionsTable, c.tenant, c.key, c.at.Revision, c.at.At)
 	c.spans()
 	switch {
-	case c.after.Exists && (c.rewritten[c.stream] || !sameFields(c.before, c.after)):
+	case c.after.Exists && (c.rewritten[c.stream] || !sameFields(c.before, c.after) ||
+		!samePrerequisites(c.before, c.after)):
 		c.rewritten[c.stream] = true
 		row := listed(c.after)
 		row["default_value"], row["salt"], row["version"] = c.after.DefaultValue, c.after.Salt, c.after.Version
 		row["created_version"], row["created_at"] = c.after.CreatedVersion, c.after.CreatedAt
 		row["updated_at"] = c.after.UpdatedAt
+		row["prerequisites"] = byEnvironmentJSON(c.after.Prerequisites)
+		row["required_changed"] = byEnvironmentJSON(c.after.RequiredChanged)
 		c.set("flag", upsertFlag, row)
 	case c.after.Exists: // which is most changes, and cheap however large the default value is
 		c.set("flag", touchFlag, pgx.NamedArgs{"version": c.after.Version, "updated_at": c.after.UpdatedAt})
@@ -379,7 +414,8 @@ func sameFields(a, b *state.Flag) bool {
 var (
 	upsertFlag = projections.NewStatement(
 		"tenant_id text, key text, default_value json, salt text, version bigint, created_version bigint, "+
-			"created_at timestamptz, updated_at timestamptz, "+listedTypes,
+			"created_at timestamptz, updated_at timestamptz, prerequisites json, "+
+			"required_changed json, "+listedTypes,
 		`insert into flags (tenant_id, key, `+ownNames+`, `+listedNames+`)
 		select tenant_id, key, `+ownNames+`, `+listedNames+` from given
 		on conflict (tenant_id, key) do update set `+fromExcluded(ownNames+", "+listedNames),
