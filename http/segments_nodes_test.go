@@ -18,8 +18,8 @@ func TestNodesAgreeOnBrokenReferences(t *testing.T) {
 	nodetest.BothEngines(t, testNodesAgreeOnBrokenReferences)
 }
 
-// Two nodes at once delete a segment and use it, and close a cycle from both ends. Whatever comes first, both give the
-// same answers, now and later.
+// Two nodes at once delete a segment and use it, and close a cycle from both ends; and so with flags that require each
+// other. Whatever comes first, both give the same answers, now and later.
 func testNodesAgreeOnBrokenReferences(t *testing.T) {
 	t.Parallel()
 	first := nodetest.New(t) // other tests wait until the shared one is healthy, which flags with problems prevent
@@ -35,6 +35,10 @@ func testNodesAgreeOnBrokenReferences(t *testing.T) {
 	}
 	rules := func(c *nodetest.Client, key, used string) {
 		c.Call("PUT", segmentPath(key, "/rules"), `{"rules":[`+strings.Replace(ofSegment(used), "}", `,"negate":true}`, 1)+`]}`)
+	}
+	require := func(c *nodetest.Client, key, required string) {
+		c.Call("PUT", nodetest.FlagPath(key, "/prerequisites"),
+			fmt.Sprintf(`{"prerequisites":[{"flagKey":%q,"serves":[{"value":true}]}]}`, required))
 	}
 	agree := func(key string) {
 		t.Helper()
@@ -70,7 +74,22 @@ func testNodesAgreeOnBrokenReferences(t *testing.T) {
 		})
 		flagFor(me, "c"+flag, x)
 		agree("c" + flag)
-		for _, key := range []string{flag, "c" + flag} {
+		on, other := "on"+flag, "other"+flag
+		me.CreateEnabledFlag(on, nil)
+		me.CreateEnabledFlag(other, nil)
+		second.Eventually("the other node has it", func() bool { return there.Evaluate(other, `{}`).Status == 200 })
+		both(func() { require(me, on, other) }, func() { require(&there, other, on) })
+		for _, key := range []string{on, other} {
+			second.Eventually("both nodes have the flag", func() bool { return me.Version(key) == there.Version(key) })
+		}
+		agree(on)
+		agree(other)
+		archived := "archived" + flag
+		me.CreateEnabledFlag(archived, nil)
+		second.Eventually("the other node has it", func() bool { return there.Evaluate(archived, `{}`).Status == 200 })
+		both(func() { there.Call("DELETE", nodetest.FlagPath(archived), nil) }, func() { require(me, flag, archived) })
+		agree(flag)
+		for _, key := range []string{flag, "c" + flag, on} {
 			if list, ok := me.Call("GET", nodetest.FlagPath(key), nil).Want(200).Object()["problems"].([]any); ok {
 				problems[list[0].(map[string]any)["code"].(string)]++
 			}

@@ -218,3 +218,143 @@ func FuzzContext(f *testing.F) {
 		}
 	})
 }
+
+// naiveFlag is a flag of a naive evaluation of prerequisites: what it demands by key, in order.
+type naiveFlag struct {
+	exists, on bool
+	demands    []naiveDemand
+}
+
+type naiveDemand struct {
+	key   string
+	off   bool
+	value bool // that the other flag must serve
+	since int
+}
+
+type naiveFlags map[string]*naiveFlag
+
+// serves reports whether a flag is on, and then serves true.
+func (n naiveFlags) serves(key string) bool {
+	f := n[key]
+	if f == nil || !f.exists || !f.on {
+		return false
+	}
+	for _, d := range f.demands {
+		if n.leads(d.key, key, key, d, map[string]bool{}) {
+			return false
+		}
+		on := n.serves(d.key)
+		if on == d.off || !d.off && !d.value {
+			return false
+		}
+	}
+	return true
+}
+
+// leads reports whether demands that are older than another one lead from one flag to another.
+func (n naiveFlags) leads(from, to, of string, than naiveDemand, seen map[string]bool) bool {
+	if from == to {
+		return true
+	}
+	if seen[from] || n[from] == nil || !n[from].exists {
+		return false
+	}
+	seen[from] = true
+	for _, d := range n[from].demands {
+		order := d.since - than.since
+		if order == 0 {
+			order = strings.Compare(from+" "+d.key, of+" "+than.key)
+		}
+		if order < 0 && n.leads(d.key, to, of, than, seen) {
+			return true
+		}
+	}
+	return false
+}
+
+// Whatever flags come to require each other, they are evaluated as written, and a graph that followed each change is
+// that of the flags at the end.
+func TestPrerequisitesAreAsWritten(t *testing.T) {
+	keys := []string{"a", "b", "c", "d", "e"}
+	rapid.Check(t, func(t *rapid.T) {
+		naive, states, d := naiveFlags{}, map[string]*state.Flag{}, NewDependencies(nil)
+		revision := events.Revision(0)
+		for second := range rapid.IntRange(5, 40).Draw(t, "changes") {
+			key := rapid.SampledFrom(keys).Draw(t, "key")
+			s, n := states[key], naive[key]
+			if s == nil {
+				s, n = &state.Flag{}, &naiveFlag{}
+			}
+			next := s.Clone()
+			apply := func(fact events.Fact) {
+				revision++
+				next.Apply(events.Recorded{Event: events.Event{Fact: fact}, Revision: revision, At: at(second)})
+			}
+			switch change := rapid.IntRange(0, 5).Draw(t, "change"); {
+			case !next.Exists:
+				created := boolean
+				created.Key = key
+				apply(created)
+				*n = naiveFlag{exists: true}
+			case change == 0:
+				apply(events.FlagDeleted{})
+				*n = naiveFlag{}
+			case change < 3:
+				if n.on = !n.on; n.on {
+					apply(on)
+				} else {
+					apply(events.FlagDisabled{Environment: production})
+				}
+			default:
+				var list []events.Prerequisite
+				var demands []naiveDemand
+				for _, other := range rapid.SliceOfNDistinct(rapid.SampledFrom(keys), 0, 2, rapid.ID).Draw(t, "others") {
+					demand := naiveDemand{other, rapid.Bool().Draw(t, "off"), rapid.Bool().Draw(t, "value"), second}
+					for _, before := range n.demands {
+						if before.key == other {
+							demand.since = before.since
+						}
+					}
+					p := events.Prerequisite{FlagKey: other, Off: demand.off}
+					if !demand.off {
+						p.Serves = []events.ServedValue{{Value: json.RawMessage(fmt.Sprint(demand.value))}}
+					}
+					list, demands = append(list, p), append(demands, demand)
+				}
+				apply(events.PrerequisitesChanged{Environment: production, To: list})
+				n.demands = demands
+			}
+			states[key], naive[key] = &next, n
+			if f, err := Compile(&next, theEnvironments, nil); err != nil {
+				t.Fatal(err)
+			} else if next.Exists {
+				d = d.WithRequired(&f)
+			} else {
+				d = d.WithRequired(Deleted(&next))
+			}
+		}
+		if fresh := NewDependencies(nil, d.Required()...); fmt.Sprint(plainGraphs(fresh)) != fmt.Sprint(plainGraphs(d)) {
+			t.Fatalf("the graphs are %v, want %v", plainGraphs(d), plainGraphs(fresh))
+		}
+		for _, key := range keys {
+			f := d.Find(key)
+			if f == nil || !f.state.Exists {
+				continue
+			}
+			r, err := f.Evaluate(production.ID, &Context{Dependencies: d})
+			if want := naive.serves(key); err != nil || r.Enabled != want {
+				t.Fatalf("%s is on: %v, %v; want %v", key, r.Enabled, err, want)
+			}
+		}
+	})
+}
+
+// plainGraphs returns the graphs in a form that can be compared.
+func plainGraphs(d *Dependencies) (list []string) {
+	for id, g := range d.graphs {
+		list = append(list, fmt.Sprint(id, g.cycles, g.reached))
+	}
+	slices.Sort(list)
+	return list
+}
