@@ -1,4 +1,5 @@
 import { isRawJSON } from '../api/exact';
+import type { Prerequisite } from '../api/prerequisites';
 import type { Condition, Rule, SegmentRule, Serve } from '../queries/rules';
 import { isolated } from './common';
 import { wordsOf } from './failures';
@@ -26,6 +27,7 @@ export const actions: Record<string, string> = {
   variation_updated: 'Variation changed',
   variation_removed: 'Variation deleted',
   rules_changed: 'Rules changed',
+  prerequisites_changed: 'Prerequisites changed',
   members_added: 'Members added',
   members_removed: 'Members removed',
   fallthrough_changed: 'Value for everyone else changed',
@@ -43,7 +45,9 @@ const fields: Record<string, string> = {
   owner: 'Owner',
   links: 'Links',
   defaultValue: 'Default value',
+  offServes: 'When off',
   enabled: 'State',
+  prerequisites: 'Prerequisites',
   type: 'Type',
   projectId: 'Project',
   included: 'Included',
@@ -72,6 +76,9 @@ function linesOf({ field, from, to }: ChangedField, names: Names): ChangeLine[] 
   if (kind === 'variations' && id) return variationLines(id, part, from, to, names);
   if (field === 'rules.order') return orderLines(from as string[], to as string[], names);
   if (kind === 'rules') return ruleLines(from as AnyRule | null, to as AnyRule | null, names);
+  if (field === 'prerequisites') {
+    return prerequisiteLines(from as Prerequisite[] | null, to as Prerequisite[] | null, names);
+  }
   if (field === 'fallthrough') {
     return [serveLine(ruleWords.everyoneElse, from as Serve | null, to as Serve | null, names)];
   }
@@ -126,6 +133,7 @@ function plain(field: string, value: unknown): string | undefined {
   if (field === 'enabled') return value ? flags.enabled.true : flags.enabled.false;
   if (field === 'permanent' || field === 'clientSide') return value ? 'Yes' : 'No';
   if (field === 'status') return flags.status[value as keyof typeof flags.status];
+  if (field === 'offServes') return flags.offServes[value as keyof typeof flags.offServes];
   if (field === 'type') return flags.types[value as keyof typeof flags.types];
   if (field === 'tags') return (value as string[]).join(', ') || 'none';
   if (field === 'included' || field === 'excluded') return firstOf(value as string[]) || undefined;
@@ -177,6 +185,29 @@ function orderLines(from: string[] | null, to: string[] | null, names: Names): C
     ].join(' → ');
   return [{ what: ruleWords.order, before: named(was), after: named(is) }];
 }
+
+function prerequisiteLines(from: Prerequisite[] | null, to: Prerequisite[] | null, names: Names): ChangeLine[] {
+  const text = (list: Prerequisite[] | null, key: string) => {
+    const found = list?.find(({ flagKey }) => flagKey === key);
+    return found && prerequisiteInWords(found, names);
+  };
+  const flagKeys = [...new Set([...(from ?? []), ...(to ?? [])].map(({ flagKey }) => flagKey))];
+  const lines = flagKeys
+    .map((key) => ({ what: ruleWords.prerequisite, before: text(from, key), after: text(to, key) }))
+    .filter(({ before, after }) => before !== after);
+  return lines.length ? lines : [{ what: ruleWords.prerequisitesMoved }];
+}
+
+/** Returns a prerequisite in words: payments is on and serves on or trial. */
+export function prerequisiteInWords(prerequisite: Prerequisite, names: Names): string {
+  return `${isolated(prerequisite.flagKey)} ${ruleWords.must(prerequisite.off, servedBy(prerequisite, names))}`;
+}
+
+/** Returns the values that meet a prerequisite in words. */
+export const servedBy = ({ serves = [] }: Prerequisite, names: Names): string =>
+  alternatives.format(serves.map((serve) => serveOf(serve, names)));
+
+const alternatives = new Intl.ListFormat('en', { type: 'disjunction' });
 
 function ruleLines(from: AnyRule | null, to: AnyRule | null, names: Names): ChangeLine[] {
   if (!from || !to) {

@@ -2,7 +2,14 @@ import { isolated } from './common';
 
 /** The page of one flag. */
 export const flag = {
-  tabs: { rules: 'Rules', overview: 'Overview', environments: 'Environments', use: 'Usage', history: 'History' },
+  tabs: {
+    rules: 'Rules',
+    overview: 'Overview',
+    environments: 'Environments',
+    dependencies: 'Dependencies',
+    use: 'Usage',
+    history: 'History',
+  },
   parts: 'Parts of the flag',
   environments: 'Environments',
   switching: {
@@ -62,6 +69,11 @@ export const flag = {
     },
     defaultValue: 'Default value',
     defaultHint: 'Served while the flag is off',
+    offServes: 'When off',
+    offServesHint: {
+      value: 'Everyone gets the default value.',
+      code: 'Clients of OFREP get no value, so the default in the code decides.',
+    },
     permanent: 'Permanent',
     permanentHint: {
       true: 'For a kill switch, for example: clean-up never lists it.',

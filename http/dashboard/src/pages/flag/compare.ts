@@ -41,7 +41,10 @@ export const alike = (a: FlagInEnvironment, b: FlagInEnvironment): boolean =>
   a.enabled === b.enabled && same(a.rules.map(content), b.rules.map(content));
 
 /** Returns what an enabled flag serves if no rule matches. */
-export function otherwise(flag: FlagDetail, { fallthrough }: Pick<FlagInEnvironment, 'fallthrough'>): Serve {
+export function otherwise(
+  flag: Pick<FlagDetail, 'type' | 'variations' | 'defaultValue'>,
+  { fallthrough }: Pick<FlagInEnvironment, 'fallthrough'>,
+): Serve {
   if (fallthrough) return fallthrough;
   const rollout = flag.variations.filter(({ weight }) => weight > 0);
   if (rollout.length) return { rollout: rollout.map(({ id, weight }) => ({ variationId: id, weight })) };
