@@ -51,6 +51,7 @@ var kinds = map[string]kind{
 	"flag.variation_removed":        {1, decode[VariationRemoved], nil},
 	"flag.rules_changed":            {2, decode[RulesChanged], upcasters{1: rulesChangedV1}},
 	"flag.fallthrough_changed":      {1, decode[FallthroughChanged], nil},
+	"flag.prerequisites_changed":    {1, decode[PrerequisitesChanged], nil},
 	"flag.deleted":                  {1, decode[FlagDeleted], nil},
 	"flag.reverted":                 {1, decode[FlagReverted], nil},
 	"segment.created":               {1, decode[SegmentCreated], nil},

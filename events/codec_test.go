@@ -100,6 +100,13 @@ var examples = []Fact{
 		From:        &Serve{Value: json.RawMessage(`"<"`)},
 		To:          &Serve{VariationID: "v1"},
 	},
+	PrerequisitesChanged{
+		Environment: EnvironmentRef{ID: "e1", Name: "production"},
+		From:        []Prerequisite{{FlagKey: "kill-checkout", Off: true}},
+		To: []Prerequisite{
+			{FlagKey: "payments", Serves: []ServedValue{{VariationID: "v1"}, {Value: json.RawMessage(`"<"`)}}},
+		},
+	},
 	FlagDeleted{},
 	FlagReverted{
 		Version:     7,

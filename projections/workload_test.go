@@ -400,7 +400,7 @@ func (l *workload) flag() (stream string, facts []events.Fact) {
 }
 
 func (l *workload) change(flag *events.FlagCreated) events.Fact {
-	switch n := l.IntN(10); {
+	switch n := l.IntN(11); {
 	case n == 0:
 		return events.FlagStatusChanged{
 			From: events.ActiveFlag,
@@ -434,6 +434,10 @@ func (l *workload) change(flag *events.FlagCreated) events.Fact {
 			Environment: pick(l, l.environments),
 			To:          pick(l, []*events.Serve{nil, {Value: l.value()}}),
 		}
+	case n == 10:
+		return events.PrerequisitesChanged{
+			Environment: pick(l, l.environments), To: l.prerequisites(),
+		}
 	case n == 8 && len(flag.Variations) > 1:
 		before := slices.Clone(flag.Variations)
 		l.Shuffle(len(flag.Variations),
@@ -458,6 +462,13 @@ func (l *workload) change(flag *events.FlagCreated) events.Fact {
 		}
 		return updated
 	}
+}
+
+func (l *workload) prerequisites() []events.Prerequisite {
+	return []events.Prerequisite{
+		{FlagKey: fmt.Sprintf("flag.%d", l.IntN(20)), Serves: []events.ServedValue{{Value: l.value()}}},
+		{FlagKey: l.text(), Off: true},
+	}[:l.IntN(3)]
 }
 
 func variationIDs(list []events.Variation) (ids []string) {

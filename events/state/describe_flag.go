@@ -88,6 +88,9 @@ func describeFlag(e events.Recorded) (Description, error) {
 	case events.FallthroughChanged:
 		entry.Environment = &fact.Environment.Name
 		changes.add("fallthrough", shownServe(fact.From), shownServe(fact.To))
+	case events.PrerequisitesChanged:
+		entry.Environment = &fact.Environment.Name
+		changes.add("prerequisites", orEmpty(fact.From), orEmpty(fact.To))
 	case events.FlagDeleted:
 		entry.Gone = "name"
 	case events.FlagReverted:

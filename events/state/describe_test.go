@@ -178,6 +178,20 @@ func TestSummary(t *testing.T) {
 			events.FallthroughChanged{From: &split, To: &events.Serve{Value: raw("true")}},
 			"fallthrough on 25 / off 75 by plan → true",
 		},
+		{
+			events.PrerequisitesChanged{
+				From: []events.Prerequisite{{FlagKey: "stop", Off: true}},
+				To: []events.Prerequisite{
+					{FlagKey: "stop", Off: true},
+					{FlagKey: "payments", Serves: []events.ServedValue{{VariationID: "v1"}, {Value: raw(`"x"`)}}},
+				},
+			},
+			`prerequisites stop off → stop off, payments serves on or "x"`,
+		},
+		{
+			events.PrerequisitesChanged{From: []events.Prerequisite{{FlagKey: "stop", Off: true}}},
+			"prerequisites stop off → none",
+		},
 		{events.FlagReverted{Version: 3}, "version 3"},
 		{events.MemberJoined{ID: "i1", UserID: "u1", Role: "viewer"}, "as viewer"},
 		{events.MemberRoleChanged{UserID: "u1", From: "viewer", To: "admin"}, `role "viewer" → "admin"`},

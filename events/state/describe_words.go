@@ -113,6 +113,11 @@ func (n Names) Lines(field string, value any) (lines []string) {
 			lines = append(lines, "description "+jsonText(v.Description))
 		}
 		return lines
+	case []events.Prerequisite:
+		for _, p := range v {
+			lines = append(lines, n.prerequisite(p))
+		}
+		return lines
 	}
 	return []string{n.text(field, value)}
 }
@@ -145,25 +150,41 @@ func (n Names) rule(r shownRule) (lines []string) {
 
 // Serve returns what a rule or a fallthrough serves.
 func (n Names) Serve(s *events.Serve) string {
-	name := func(id string) string {
-		if name := n[id]; name != "" {
-			return name
-		}
-		return id
-	}
 	switch {
 	case s == nil:
 		return "not set"
 	case s.VariationID != "":
-		return name(s.VariationID)
+		return n.name(s.VariationID)
 	case len(s.Rollout) > 0:
 		shares := make([]string, len(s.Rollout))
 		for i, share := range s.Rollout {
-			shares[i] = name(share.VariationID) + " " + jsonText(share.Weight)
+			shares[i] = n.name(share.VariationID) + " " + jsonText(share.Weight)
 		}
 		return strings.Join(shares, " / ") + " by " + shownServe(s).BucketBy
 	}
 	return jsonText(s.Value)
+}
+
+// name returns the name of a variation, or its id.
+func (n Names) name(id string) string {
+	if name := n[id]; name != "" {
+		return name
+	}
+	return id
+}
+
+// prerequisite returns what a prerequisite demands of the other flag.
+func (n Names) prerequisite(p events.Prerequisite) string {
+	if p.Off {
+		return p.FlagKey + " off"
+	}
+	served := make([]string, len(p.Serves))
+	for i, s := range p.Serves {
+		if served[i] = n.name(s.VariationID); s.VariationID == "" {
+			served[i] = jsonText(s.Value)
+		}
+	}
+	return p.FlagKey + " serves " + strings.Join(served, " or ")
 }
 
 // change says in a few words how a field changed.
@@ -196,11 +217,16 @@ func (n Names) change(field string, c FieldChange) string {
 	}
 }
 
-// text returns a value in JSON, but what is served, and the order of variations or rules, in words.
+// text returns a value in JSON, but what is served or required, and the order of variations or rules, in words.
 func (n Names) text(field string, value any) string {
 	switch v := value.(type) {
 	case *events.Serve:
 		return n.Serve(v)
+	case []events.Prerequisite:
+		if len(v) == 0 {
+			return "none"
+		}
+		return strings.Join(n.Lines(field, v), ", ")
 	case []string:
 		if isOrder(field) {
 			names := make([]string, len(v))

@@ -20,9 +20,11 @@ type Flag struct {
 	Enabled     EnvironmentSet           `json:"enabled,omitempty"`
 	Rules       map[string][]events.Rule `json:"rules,omitempty"` // by environment id, as is the next
 	Fallthrough map[string]events.Serve  `json:"fallthrough,omitempty"`
-	CreatedAt   time.Time                `json:"createdAt,omitzero"`
-	UpdatedAt   time.Time                `json:"updatedAt,omitzero"` // when the store recorded the version
-	Version     events.Revision          `json:"version"`
+	// Prerequisites are by environment id.
+	Prerequisites map[string][]Prerequisite `json:"prerequisites,omitempty"`
+	CreatedAt     time.Time                 `json:"createdAt,omitzero"`
+	UpdatedAt     time.Time                 `json:"updatedAt,omitzero"` // when the store recorded the version
+	Version       events.Revision           `json:"version"`
 	// CreatedVersion is the version with which this life of the key began.
 	CreatedVersion events.Revision `json:"createdVersion,omitempty"`
 	ChangedAt      time.Time       `json:"-"` // the time of the last event by the clock of its node; commands use it
@@ -69,6 +71,8 @@ func (f *Flag) Apply(r events.Recorded) {
 		f.SetRules(fact.Environment.ID, applyRules(f.Rules[fact.Environment.ID], fact))
 	case events.FallthroughChanged:
 		f.SetFallthrough(fact.Environment.ID, fact.To)
+	case events.PrerequisitesChanged:
+		f.setPrerequisites(fact.Environment.ID, fact.To, r.At)
 	case events.FlagDeleted:
 		f.Exists = false
 	case events.FlagReverted: // facts before it in the same append have restored the fields: the order is left
@@ -107,14 +111,15 @@ func (f *Flag) SetFallthrough(environmentID string, serve *events.Serve) {
 func (f *Flag) Clone() Flag {
 	c := *f
 	c.Variations = slices.Clone(f.Variations)
-	// rules are replaced, not changed
+	// rules and prerequisites are replaced, not changed
 	c.Rules, c.Fallthrough = maps.Clone(f.Rules), maps.Clone(f.Fallthrough)
+	c.Prerequisites = maps.Clone(f.Prerequisites)
 	return c
 }
 
 // Size implements State.
 func (f *Flag) Size() int {
-	return 1024 + 2*f.content() + 128*(len(f.Enabled)+len(f.Rules)+len(f.Fallthrough))
+	return 1024 + 2*f.content() + 128*(len(f.Enabled)+len(f.Rules)+len(f.Fallthrough)+len(f.Prerequisites))
 }
 
 // Bytes of ids, salts and field names in JSON, beside texts and values.
@@ -125,8 +130,8 @@ const (
 )
 
 // Bytes returns the size that counts against limits, 0 if the flag does not exist. It approximates the JSON of texts,
-// values and rules, with 16 bytes more for each value of a condition. The memory that a flag takes is a small
-// multiple of it. Rules of a deleted environment count until the flag is deleted.
+// values, rules and prerequisites, with 16 bytes more for each value of a condition. The memory that a flag takes is a
+// small multiple of it. Those of a deleted environment count until the flag is deleted.
 func (f *Flag) Bytes() int {
 	if !f.Exists {
 		return 0
@@ -146,6 +151,11 @@ func (f *Flag) content() int {
 	}
 	for _, s := range f.Fallthrough {
 		n += serveBytes(&s)
+	}
+	for _, list := range f.Prerequisites {
+		for i := range list {
+			n += prerequisiteBytes(&list[i].Prerequisite)
+		}
 	}
 	return n
 }

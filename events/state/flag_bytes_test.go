@@ -114,5 +114,19 @@ func TestFlagBytes(t *testing.T) {
 			bytes(flag, set, events.FlagDeleted{}) != 0 {
 			t.Fatalf("%d bytes with a fallthrough, of %d", n, made)
 		}
+		list := rapid.SliceOf(rapid.Custom(func(t *rapid.T) events.Prerequisite {
+			return events.Prerequisite{
+				FlagKey: text.Draw(t, "key"), Off: rapid.Bool().Draw(t, "off"),
+				Serves: rapid.SliceOf(rapid.Custom(func(t *rapid.T) events.ServedValue {
+					return events.ServedValue{VariationID: text.Draw(t, "variation"), Value: value.Draw(t, "value")}
+				})).Draw(t, "serves"),
+			}
+		})).Draw(t, "prerequisites")
+		require, drop := events.PrerequisitesChanged{Environment: e, To: list}, events.PrerequisitesChanged{Environment: e}
+		stored, err = events.Marshal(list)
+		if n := bytes(flag, require); err != nil || n < made+len(stored)-len("[]") && len(list) > 0 ||
+			state.PrerequisitesBytes(list) < len(stored) || bytes(flag, require, drop) != made {
+			t.Fatalf("%d bytes with prerequisites of %d, of %d: %v", n, len(stored), made, err)
+		}
 	})
 }

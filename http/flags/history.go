@@ -9,7 +9,7 @@ import (
 
 type historyEntry struct {
 	ID          string            `json:"id" example:"0198c5a1-9c51-7f3d-8b26-5e7d9f1a3b42"`
-	Action      string            `json:"action" enum:"created,updated,status_changed,enabled,disabled,variation_added,variation_updated,variation_removed,rules_changed,fallthrough_changed,deleted,reverted"`
+	Action      string            `json:"action" enum:"created,updated,status_changed,enabled,disabled,variation_added,variation_updated,variation_removed,rules_changed,fallthrough_changed,prerequisites_changed,deleted,reverted"`
 	Changes     rest.Value        `json:"changes" doc:"Each changed field with from and to. A variation's fields are named variations.<id>.<field>. Added, removed or changed rules are rules.<id>, as a whole, null if absent; rules.order lists the ids of all rules if rules were added, removed or moved. reverted names the version, and the time if one was requested" example:"{\"enabled\":{\"from\":false,\"to\":true}}"`
 	UserID      string            `json:"userId" example:"0198c5a0-d3c2-7e19-9a75-2b8f6c4d1e05"`
 	UserName    string            `json:"userName" doc:"The display name, or else the address, or else the userId; \"erased user\" if the person was erased" example:"Ada"`
@@ -42,7 +42,7 @@ type historyInput struct {
 	rest.PageInput
 	rest.PeriodInput
 	Key               string `path:"flagKey" example:"new-checkout"`
-	Action            string `query:"action" enum:"created,updated,status_changed,enabled,disabled,variation_added,variation_updated,variation_removed,rules_changed,fallthrough_changed,deleted,reverted"`
+	Action            string `query:"action" enum:"created,updated,status_changed,enabled,disabled,variation_added,variation_updated,variation_removed,rules_changed,fallthrough_changed,prerequisites_changed,deleted,reverted"`
 	UserID            string `query:"userId"`
 	EnvironmentFilter string `query:"environment" doc:"Only changes in this environment"`
 	Environment       string `header:"X-Environment" doc:"Must be one of the tenant's; the history shows all environments"`

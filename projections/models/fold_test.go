@@ -278,6 +278,9 @@ func drawFlagFact(f *foldTable, flag *state.Flag, revision events.Revision) even
 		return created
 	}
 	environment := foldEnvs.Draw(f.T, "environment")
+	prerequisites := rapid.SliceOfN(rapid.Custom(func(t *rapid.T) events.Prerequisite {
+		return events.Prerequisite{FlagKey: foldTexts.Draw(t, "key"), Serves: []events.ServedValue{{Value: value()}}}
+	}), 0, 2)
 	facts := map[string]func() events.Fact{
 		"updated": func() events.Fact {
 			u := events.FlagUpdated{
@@ -306,6 +309,11 @@ func drawFlagFact(f *foldTable, flag *state.Flag, revision events.Revision) even
 				return events.FallthroughChanged{Environment: environment}
 			}
 			return events.FallthroughChanged{Environment: environment, To: &events.Serve{Value: value()}}
+		},
+		"prerequisites": func() events.Fact {
+			return events.PrerequisitesChanged{
+				Environment: environment, From: flag.PrerequisitesIn(environment.ID), To: prerequisites.Draw(f.T, "prerequisites"),
+			}
 		},
 		"reverted": func() events.Fact {
 			var ids []string

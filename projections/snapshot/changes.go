@@ -105,6 +105,8 @@ func concerns(fact events.FlagFact) (environmentID string, deleted bool) {
 		return fact.Environment.ID, false
 	case events.FallthroughChanged:
 		return fact.Environment.ID, false
+	case events.PrerequisitesChanged:
+		return fact.Environment.ID, false
 	case events.FlagDeleted:
 		return "", true
 	case events.FlagCreated,

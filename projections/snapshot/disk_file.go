@@ -20,7 +20,7 @@ import (
 
 // fileVersion is the version of the file: of how it is written, and of what is made of facts. A file of another version
 // is ignored.
-const fileVersion = 16
+const fileVersion = 17
 
 // The errors of a file that cannot be used.
 var (

@@ -214,6 +214,9 @@ func everyFact() []events.Recorded {
 				},
 				otherwise(toB),
 				events.FallthroughChanged{Environment: development, To: &seven},
+				events.PrerequisitesChanged{
+					Environment: production, To: []events.Prerequisite{{FlagKey: "archived", Off: true}},
+				},
 			},
 		},
 		{

@@ -67,6 +67,7 @@ export const audit = {
     'flag.rules_changed': 'changed the rules of',
     'flag.prerequisites_changed': 'changed the prerequisites of',
     'flag.fallthrough_changed': 'changed what everyone else gets of',
+    'flag.prerequisites_changed': 'changed the prerequisites of',
     'flag.deleted': 'deleted',
     'flag.reverted': 'reverted',
     'segment.created': 'created',

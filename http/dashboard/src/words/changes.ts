@@ -31,6 +31,7 @@ export const actions: Record<string, string> = {
   members_added: 'Members added',
   members_removed: 'Members removed',
   fallthrough_changed: 'Value for everyone else changed',
+  prerequisites_changed: 'Prerequisites changed',
   deleted: 'Deleted',
   reverted: 'Reverted',
 };
