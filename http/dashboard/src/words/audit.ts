@@ -65,7 +65,6 @@ export const audit = {
     'flag.variation_updated': 'changed a variation of',
     'flag.variation_removed': 'removed a variation of',
     'flag.rules_changed': 'changed the rules of',
-    'flag.prerequisites_changed': 'changed the prerequisites of',
     'flag.fallthrough_changed': 'changed what everyone else gets of',
     'flag.prerequisites_changed': 'changed the prerequisites of',
     'flag.deleted': 'deleted',

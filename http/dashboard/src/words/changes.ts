@@ -27,7 +27,6 @@ export const actions: Record<string, string> = {
   variation_updated: 'Variation changed',
   variation_removed: 'Variation deleted',
   rules_changed: 'Rules changed',
-  prerequisites_changed: 'Prerequisites changed',
   members_added: 'Members added',
   members_removed: 'Members removed',
   fallthrough_changed: 'Value for everyone else changed',
