@@ -144,19 +144,9 @@ export default {
   'prerequisites of several kinds, and what others change meanwhile': async (come) => {
     const v = await come({ refused: [409, 412, 422] });
     await v.signUp();
-    await flagsOn(
-      v,
-      {
-        key: 'theme',
-        type: 'string',
-        variations: [
-          { name: 'dark', value: 'dark', weight: 1 },
-          { name: 'light', value: 'light', weight: 0 },
-        ],
-      },
-      { key: 'maintenance' },
-      { key: 'shop' },
-    );
+    await flagsOn(v, { key: 'theme', type: 'string' }, { key: 'maintenance' }, { key: 'shop' });
+    for (const [i, name] of ['dark', 'light'].entries())
+      await v.call('POST', '/api/v1/flags/theme/variations', { name, value: name, weight: 1 - i });
     await require(v, 'theme', [{ flagKey: 'maintenance', off: true }]);
     await dependencies(v, 'shop');
     const add = v.field('Add a flag');

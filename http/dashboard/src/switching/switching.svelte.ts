@@ -12,7 +12,7 @@ import { switching as words } from '../words/switching';
 /** Returns the subject of toasts about a flag's switches. */
 const subjectOf = (key: string): string => `switch ${key}`;
 
-const longestWait = 1000; // milliseconds
+const longestWait = 10_000; // milliseconds
 
 /**
  * Switches flags by a mutation that returns the new version. In production it asks first, and elsewhere before it switches off a flag that others
