@@ -234,7 +234,7 @@ func (c CleanUpFlag) Decide(f state.Flag) ([]events.Fact, error) {
 	if !f.Exists || f.ChangedAt.After(c.Asked) {
 		return nil, nil
 	}
-	return DeleteFlag{c.FlagRef}.Decide(f)
+	return DeleteFlag{FlagRef: c.FlagRef}.Decide(f)
 }
 
 // CleanUpProject deletes a project that has not changed since a time.
@@ -410,7 +410,8 @@ func sameDemoFlag(f, other state.Flag, environments []events.EnvironmentRef) boo
 	for _, e := range environments {
 		same = same && f.Enabled.Has(e.ID) == other.Enabled.Has(e.ID) &&
 			events.StoredEqual(f.Rules[e.ID], other.Rules[e.ID]) &&
-			events.StoredEqual(f.FallthroughIn(e.ID), other.FallthroughIn(e.ID))
+			events.StoredEqual(f.FallthroughIn(e.ID), other.FallthroughIn(e.ID)) &&
+			events.StoredEqual(f.PrerequisitesIn(e.ID), other.PrerequisitesIn(e.ID))
 	}
 	return same
 }

@@ -56,6 +56,7 @@ type CreateFlag struct {
 	// OwnerMissing reports that the owner is no member of the tenant. It may miss a concurrent departure.
 	OwnerMissing bool
 	Links        []events.Link
+	OffServes    *string          // as events.ParseOffServes reads it; nil for its default
 	Rules        events.FlagRules // of the tenant
 	// FlagCount is the tenant's number of flags, from Writer.Admit with MaxFlags.
 	FlagCount  int
@@ -87,6 +88,7 @@ func (c CreateFlag) Decide(f state.Flag) ([]events.Fact, error) {
 	CheckText(wrong, "description", c.Description, 0, maxDescription)
 	checkTags(wrong, c.Tags)
 	checkLinks(wrong, c.Links)
+	offServes := checkOffServes(wrong, c.OffServes, events.OffServesValue)
 	if knownType(c.Type) {
 		checkValue(wrong, "defaultValue", c.Type, value)
 	}
@@ -107,6 +109,7 @@ func (c CreateFlag) Decide(f state.Flag) ([]events.Fact, error) {
 		ClientSide:   c.ClientSide,
 		Owner:        c.Owner,
 		Links:        c.Links,
+		OffServes:    offServes,
 		Salt:         c.Salt,
 	}
 	draft := state.Flag{FlagCreated: created}
@@ -177,7 +180,9 @@ type UpdateFlag struct {
 	Owner          *string // empty for none
 	OwnerMissing   bool
 	Links          *[]events.Link
-	EnabledSent    bool // refused: SwitchFlag changes it
+	OffServes      *string     // see CreateFlag
+	Dependents     []Dependent // needed if the status becomes archived
+	EnabledSent    bool        // refused: SwitchFlag changes it
 }
 
 func (c UpdateFlag) Decide(f state.Flag) ([]events.Fact, error) {
@@ -204,6 +209,7 @@ func (c UpdateFlag) Decide(f state.Flag) ([]events.Fact, error) {
 	if c.Links != nil {
 		checkLinks(wrong, *c.Links)
 	}
+	offServes := checkOffServes(wrong, c.OffServes, f.OffServes)
 	if c.Status != nil {
 		known := []events.FlagStatus{events.ActiveFlag, events.InactiveFlag, events.ArchivedFlag}
 		wrong.Check(slices.Contains(known, *c.Status), "status", "must be one of active, inactive, archived")
@@ -219,6 +225,7 @@ func (c UpdateFlag) Decide(f state.Flag) ([]events.Fact, error) {
 	assignSent(&to.ClientSide, c.ClientSide)
 	assignSent(&to.Owner, c.Owner)
 	assignSent(&to.Links, c.Links)
+	to.OffServes = offServes
 	if c.DefaultValue != nil {
 		to.DefaultValue = c.DefaultValue
 	}
@@ -227,6 +234,10 @@ func (c UpdateFlag) Decide(f state.Flag) ([]events.Fact, error) {
 	}
 	facts := fieldChanges(&f, &to)
 	if c.Status != nil && *c.Status != f.Status {
+		to.Status = *c.Status
+		if err := checkDependents(c.Dependents, &f, &to); err != nil {
+			return nil, err
+		}
 		facts = append(facts, events.FlagStatusChanged{From: f.Status, To: *c.Status})
 	}
 	return checkSizes(&f, facts...)
@@ -244,6 +255,7 @@ func fieldChanges(from, to *state.Flag) []events.Fact {
 		ClientSide:   changed(from.ClientSide, &to.ClientSide, equal),
 		Owner:        changed(from.Owner, &to.Owner, equal),
 		Links:        changed(from.Links, &to.Links, slices.Equal),
+		OffServes:    changed(from.OffServes, &to.OffServes, equal),
 	}
 	if updated == (events.FlagUpdated{}) {
 		return nil
@@ -273,10 +285,16 @@ func (c SwitchFlag) Decide(f state.Flag) ([]events.Fact, error) {
 }
 
 // DeleteFlag deletes a flag. Its history stays, and its key is free again.
-type DeleteFlag struct{ FlagRef }
+type DeleteFlag struct {
+	FlagRef
+	Dependents []Dependent
+}
 
 func (c DeleteFlag) Decide(f state.Flag) ([]events.Fact, error) {
 	if err := c.admit(f); err != nil {
+		return nil, err
+	}
+	if err := checkDependents(c.Dependents, &f, &state.Flag{}); err != nil {
 		return nil, err
 	}
 	return []events.Fact{events.FlagDeleted{}}, nil
@@ -310,6 +328,16 @@ func checkTags(wrong FieldErrors, tags []string) {
 	for _, tag := range set {
 		CheckText(wrong, "tags["+strconv.Itoa(slices.Index(tags, tag))+"]", tag, 1, maxTag)
 	}
+}
+
+// checkOffServes returns what was sent, or the value before if nothing was.
+func checkOffServes(wrong FieldErrors, sent *string, before events.OffServes) events.OffServes {
+	if sent == nil {
+		return before
+	}
+	serves, ok := events.ParseOffServes(*sent)
+	wrong.Check(ok, "offServes", "must be %s or %s", events.OffServesValue.Text(), events.OffServesCode.Text())
+	return serves
 }
 
 func checkLinks(wrong FieldErrors, links []events.Link) {

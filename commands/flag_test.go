@@ -51,10 +51,12 @@ func TestCreateFlag(t *testing.T) {
 			c.Name, c.Description, c.Tags, c.ProjectID = new("Checkout"), "why", []string{"a", "b", "a"}, "p"
 			c.Permanent, c.Owner, c.Links = true, "u", []events.Link{{Title: "t", URL: "https://example.com"}}
 			c.DefaultValue = raw(" 1.50 ")
+			c.OffServes = new("code")
 			c.Variations = []NewVariation{{ID: "v1", Name: "low", Value: raw("1"), Weight: 500}}
 		})).then(created(func(f *events.FlagCreated) {
 			f.Name, f.Description, f.Tags, f.ProjectID, f.DefaultValue = "Checkout", "why", []string{"a", "b"}, "p", raw("1.50")
 			f.Permanent, f.Owner, f.Links = true, "u", []events.Link{{Title: "t", URL: "https://example.com"}}
+			f.OffServes = events.OffServesCode
 			f.Variations = []events.Variation{{ID: "v1", Name: "low", Value: raw("1"), Weight: 500}}
 		}))
 	})
@@ -91,6 +93,7 @@ func TestCreateFlag(t *testing.T) {
 		"no project":     {func(c *CreateFlag) { c.ProjectID, c.ProjectMissing = "p", true }, []string{"projectId"}},
 		"no member":      {func(c *CreateFlag) { c.Owner, c.OwnerMissing = "u", true }, []string{"owner"}},
 		"21 links":       {func(c *CreateFlag) { c.Links = make([]events.Link, 21) }, append(linkFields(20), "links")},
+		"no such value":  {func(c *CreateFlag) { c.OffServes = new("") }, []string{"offServes"}},
 		"empty tag":      {func(c *CreateFlag) { c.Tags = []string{"a", ""} }, []string{"tags[1]"}},
 		"51 tags":        {func(c *CreateFlag) { c.Tags = numbered(51) }, []string{"tags"}},
 		"a long tag":     {func(c *CreateFlag) { c.Tags = []string{strings.Repeat("é", 51)} }, []string{"tags[0]"}},
@@ -191,6 +194,17 @@ func TestUpdateFlag(t *testing.T) {
 			then(events.FlagUpdated{Links: &events.Change[[]events.Link]{From: links, To: []events.Link{}}})
 		wrong := []events.Link{{Title: "t", URL: "ftp://example.com"}}
 		when(t, given, UpdateFlag{FlagRef: theFlag, Links: &wrong}).refused(Invalid, "links[0].url")
+	})
+	t.Run("what it serves while it is off", func(t *testing.T) {
+		set := func(text string) UpdateFlag { return UpdateFlag{FlagRef: theFlag, OffServes: &text} }
+		coded := created(func(f *events.FlagCreated) { f.OffServes = events.OffServesCode })
+		when(t, given, set("code")).then(events.FlagUpdated{OffServes: &events.Change[events.OffServes]{To: "code"}})
+		when(t, given, set("value")).then()
+		when(t, []events.Fact{coded}, set("value")).
+			then(events.FlagUpdated{OffServes: &events.Change[events.OffServes]{From: "code"}})
+		when(t, []events.Fact{coded}, UpdateFlag{FlagRef: theFlag, Name: new("Other")}).
+			then(events.FlagUpdated{Name: &events.Change[string]{From: "k", To: "Other"}})
+		when(t, given, set("off")).refused(Invalid, "offServes")
 	})
 	t.Run("what changes is told with what was", func(t *testing.T) {
 		when(t, given, UpdateFlag{

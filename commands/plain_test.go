@@ -41,7 +41,7 @@ func oneOfEach() []any {
 			Owner:      "u",
 			Variations: []NewVariation{{ID: "v", Value: raw("null"), Weight: 1}},
 		},
-		CreateFlag{TenantID: "t", Key: "k", DefaultValue: raw("null"), ProjectMissing: true, OwnerMissing: true},
+		CreateFlag{TenantID: "t", Key: "k", DefaultValue: raw("null"), ProjectMissing: true, OwnerMissing: true, OffServes: new("")},
 		UpdateFlag{
 			FlagRef:      ref,
 			DefaultValue: raw("null"),
@@ -50,12 +50,18 @@ func oneOfEach() []any {
 			Permanent:    new(false),
 			Owner:        new(""),
 			Links:        &[]events.Link{},
+			OffServes:    new("code"),
 			OwnerMissing: true,
 			EnabledSent:  true,
 		},
 		UpdateFlag{FlagRef: FlagRef{TenantID: "t", Key: "k"}},
 		SwitchFlag{FlagRef: ref, Environment: production, On: true},
-		DeleteFlag{FlagRef: ref},
+		DeleteFlag{FlagRef: ref, Dependents: []Dependent{{"l", "production", events.Prerequisite{FlagKey: "k", Off: true}}}},
+		SetPrerequisites{
+			FlagRef: ref, Environment: production,
+			Prerequisites: []events.Prerequisite{{FlagKey: "l", Serves: []events.ServedValue{{Value: raw("null")}}}},
+			Required:      RequiredFlags{"l": {Unusable: "is gone", Type: events.JSONFlag, Variations: []string{"v"}}},
+		},
 		RevertFlag{
 			FlagRef:        ref,
 			At:             now,
@@ -257,7 +263,7 @@ func TestStoredNamesOfCommandsNeverChange(t *testing.T) {
 		AcceptInvitation AddEnvironment AddMember AddVariation ArrangeEnvironments ChangeEvaluationKey ChangeMembers ChangePlatformRole ChangeRole CleanUpFlag CleanUpProject CreateClient CreateEvaluationKey CreateFlag
 		CreateInvitation CreateProject CreateSegment CreateTenant DeactivateUser DeleteClient DeleteEndedSandbox DeleteEnvironment DeleteFlag DeleteProject DeleteSegment DeleteTenant
 		EndSession EndSessions EraseUser ForgetMembers GrantInvited JoinTenant LeaveProject LeaveTenant NoteCustomer ReactivateUser RegisterUser RemoveEvaluationKey RemoveMember
-		RemoveVariation ResendInvitation ResetDemoFlag ResetDemoPeople ResetDemoProject RevertFlag RevertSegment RevokeInvitation RotateEvaluationKey RotateSecret SetFallthrough SetFlagRules SetPlan SetRules SetSegmentRules
+		RemoveVariation ResendInvitation ResetDemoFlag ResetDemoPeople ResetDemoProject RevertFlag RevertSegment RevokeInvitation RotateEvaluationKey RotateSecret SetFallthrough SetFlagRules SetPlan SetPrerequisites SetRules SetSegmentRules
 		SetSubscription SwitchFlag UpdateFlag UpdateProject UpdateSegment UpdateTenant UpdateVariation`)
 	for i := range want {
 		want[i] = "commands." + want[i]

@@ -28,6 +28,9 @@ type RevertFlag struct {
 	ProjectMissing bool
 	// SegmentsMissing are the segments that To refers to and that are gone.
 	SegmentsMissing []string
+	// Required are the flags that To requires, by environment id.
+	Required   map[string]RequiredFlags
+	Dependents []Dependent
 	// FlagCount is the tenant's number of flags, from Writer.Admit with MaxFlags. It matters for a deleted flag.
 	FlagCount int
 }
@@ -47,6 +50,9 @@ func (c RevertFlag) Decide(f state.Flag) ([]events.Fact, error) {
 	r := reversal{to: &c.To, flag: f.Clone()}
 	err := c.checkSegments()
 	if err != nil {
+		return nil, err
+	}
+	if err := c.checkPrerequisites(&f, other); err != nil {
 		return nil, err
 	}
 	if c.Only != nil {
@@ -80,6 +86,9 @@ func (c RevertFlag) Decide(f state.Flag) ([]events.Fact, error) {
 	if len(r.facts) == 0 && reverted.Variations == nil {
 		return nil, nil
 	}
+	if err := checkDependents(c.Dependents, &f, &r.flag); err != nil {
+		return nil, err
+	}
 	return checkSizes(&f, append(r.facts, reverted)...)
 }
 
@@ -105,16 +114,17 @@ func (c RevertFlag) checkPlaces(f *state.Flag) error {
 	}
 	var gone []string
 	for _, e := range c.EnvironmentsAt {
-		used := c.To.Enabled.Has(e.ID) || len(c.To.Rules[e.ID]) > 0 || c.To.FallthroughIn(e.ID) != nil
+		used := c.To.Enabled.Has(e.ID) || len(c.To.Rules[e.ID]) > 0 || c.To.FallthroughIn(e.ID) != nil ||
+			len(c.To.Prerequisites[e.ID]) > 0
 		if used && !slices.Contains(c.Environments, e) {
 			gone = append(gone, e.Name)
 		}
 	}
 	switch {
 	case len(gone) == 1:
-		return Refuse(Conflict, "the environment %s, in which the flag was on or had rules, is gone", gone[0])
+		return Refuse(Conflict, "the environment %s, in which the flag was on or had rules or prerequisites, is gone", gone[0])
 	case len(gone) > 1:
-		return Refuse(Conflict, "the environments %s, in which the flag was on or had rules, are gone",
+		return Refuse(Conflict, "the environments %s, in which the flag was on or had rules or prerequisites, are gone",
 			strings.Join(gone, " and "))
 	case !f.Exists && c.FlagCount >= MaxFlags:
 		return Refuse(Conflict, "the tenant has %d flags, which is the limit: delete one first", c.FlagCount)
@@ -132,6 +142,24 @@ func (c RevertFlag) checkSegments() error {
 			if slices.Contains(c.SegmentsMissing, key) {
 				return Refuse(Conflict, "the segment %q, which rules in %s referred to, is gone", key, e.Name)
 			}
+		}
+	}
+	return nil
+}
+
+// checkPrerequisites refuses prerequisites whose flags or variations are gone, or that close a cycle. other reports that
+// the flag begins a new life, without those that it has now.
+func (c RevertFlag) checkPrerequisites(f *state.Flag, other bool) error {
+	for _, e := range c.Environments {
+		if c.Only != nil && e.ID != c.Only.ID {
+			continue
+		}
+		var now []events.Prerequisite
+		if !other {
+			now = f.PrerequisitesIn(e.ID)
+		}
+		if err := c.Required[e.ID].checkRestored(now, c.To.PrerequisitesIn(e.ID), e.Name); err != nil {
+			return err
 		}
 	}
 	return nil
@@ -221,6 +249,7 @@ func (r *reversal) turnOn(list []events.EnvironmentRef) {
 	}
 }
 
+// rules reverts rules, fallthroughs and prerequisites.
 func (r *reversal) rules(list []events.EnvironmentRef) {
 	for _, e := range list {
 		if change := events.ChangeRules(e, r.flag.Rules[e.ID], r.to.Rules[e.ID]); !change.Empty() {
@@ -228,6 +257,9 @@ func (r *reversal) rules(list []events.EnvironmentRef) {
 		}
 		if from, to := r.flag.FallthroughIn(e.ID), r.to.FallthroughIn(e.ID); !events.StoredEqual(from, to) {
 			r.add(events.FallthroughChanged{Environment: e, From: from, To: to})
+		}
+		if from, to := r.flag.PrerequisitesIn(e.ID), r.to.PrerequisitesIn(e.ID); !events.StoredEqual(from, to) {
+			r.add(events.PrerequisitesChanged{Environment: e, From: from, To: to})
 		}
 	}
 }

@@ -89,12 +89,13 @@ func (c UpdateVariation) Decide(f state.Flag) ([]events.Fact, error) {
 	return checkSizes(&f, updated)
 }
 
-// RemoveVariation removes a variation. It refuses if a rule or a fallthrough serves it.
+// RemoveVariation removes a variation. It refuses if a rule or a fallthrough serves it, or another flag requires it.
 type RemoveVariation struct {
 	FlagRef
 	ID string
 	// Environments are the tenant's from the snapshot, which may miss a concurrent addition.
 	Environments []events.EnvironmentRef
+	Dependents   []Dependent
 }
 
 func (c RemoveVariation) Decide(f state.Flag) ([]events.Fact, error) {
@@ -108,7 +109,12 @@ func (c RemoveVariation) Decide(f state.Flag) ([]events.Fact, error) {
 	if places := servedIn(&f, c.Environments, c.ID); len(places) > 0 {
 		return nil, Refuse(Conflict, "the variation is still served by %s", strings.Join(places, ", "))
 	}
-	return []events.Fact{events.VariationRemoved{Variation: *v}}, nil
+	removed := events.VariationRemoved{Variation: *v}
+	next := afterFacts(&f, []events.Fact{removed})
+	if err := checkDependents(c.Dependents, &f, &next); err != nil {
+		return nil, err
+	}
+	return []events.Fact{removed}, nil
 }
 
 // checkVariation checks a variation against the flag's others; id is its own, or empty for a new one.

@@ -304,12 +304,13 @@ var addedLater = map[string]Fact{
 	},
 	`{"list":"included","hashes":["h"]}`: SegmentMembersAdded{List: Included, Hashes: []string{"h"}},
 	`{"list":"excluded","hashes":["h"]}`: SegmentMembersRemoved{List: Excluded, Hashes: []string{"h"}},
-	`{"tenantId":"t","key":"k","id":"f","name":"n","type":"boolean","defaultValue":true,"clientSide":true,"owner":"u","links":[{"title":"t","url":"https://example.com"}],"salt":"s"}`: FlagCreated{
+	`{"tenantId":"t","key":"k","id":"f","name":"n","type":"boolean","defaultValue":true,"clientSide":true,"owner":"u","links":[{"title":"t","url":"https://example.com"}],"offServes":"code","salt":"s"}`: FlagCreated{
 		TenantID: "t", Key: "k", ID: "f", Name: "n", Type: BooleanFlag, DefaultValue: json.RawMessage(`true`),
-		ClientSide: true, Owner: "u", Links: []Link{{"t", "https://example.com"}}, Salt: "s",
+		ClientSide: true, Owner: "u", Links: []Link{{"t", "https://example.com"}}, OffServes: OffServesCode, Salt: "s",
 	},
 	`{"id":"m","role":"viewer","mustAccept":true}`: MemberInvited{ID: "m", Role: ViewerRole, MustAccept: true},
 	`{"clientSide":{"from":false,"to":true}}`:      FlagUpdated{ClientSide: &Change[bool]{false, true}},
+	`{"offServes":{"from":"","to":"code"}}`:        FlagUpdated{OffServes: &Change[OffServes]{OffServesValue, OffServesCode}},
 	`{"owner":{"from":"u","to":""}}`:               FlagUpdated{Owner: &Change[string]{"u", ""}},
 	`{"links":{"from":null,"to":[{"title":"t","url":"https://example.com"}]}}`: FlagUpdated{
 		Links: &Change[[]Link]{nil, []Link{{"t", "https://example.com"}}},

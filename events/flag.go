@@ -44,6 +44,37 @@ const (
 	ArchivedFlag FlagStatus = "archived"
 )
 
+// OffServes says what OFREP answers while a flag is off: OffServesValue or OffServesCode.
+type OffServes string
+
+// What OFREP answers while a flag is off.
+const (
+	OffServesValue OffServes = ""     // the default value of the flag
+	OffServesCode  OffServes = "code" // no value, so that the application's code decides
+)
+
+// offServesValue is the text of OffServesValue, which facts leave out.
+const offServesValue = "value"
+
+// ParseOffServes reads what Text returns.
+func ParseOffServes(text string) (serves OffServes, ok bool) {
+	switch text {
+	case offServesValue:
+		return OffServesValue, true
+	case string(OffServesCode):
+		return OffServesCode, true
+	}
+	return "", false
+}
+
+// Text returns the value as people write it, value or code.
+func (o OffServes) Text() string {
+	if o == OffServesValue {
+		return offServesValue
+	}
+	return string(o)
+}
+
 // FlagFact is a fact of a flag's stream.
 //
 //sumtype:decl
@@ -68,6 +99,7 @@ type FlagCreated struct {
 	ClientSide   bool            `json:"clientSide,omitempty"` // browsers with an evaluation key may evaluate it
 	Owner        string          `json:"owner,omitempty"`      // the id of a person, who may have left since
 	Links        []Link          `json:"links,omitempty"`
+	OffServes    OffServes       `json:"offServes,omitempty"`
 	Salt         string          `json:"salt"` // for the split by weight; never changes
 	Variations   []Variation     `json:"variations,omitempty"`
 }
@@ -98,6 +130,7 @@ type FlagUpdated struct {
 	ClientSide   *Change[bool]            `json:"clientSide,omitempty"`
 	Owner        *Change[string]          `json:"owner,omitempty"` // empty for no owner
 	Links        *Change[[]Link]          `json:"links,omitempty"`
+	OffServes    *Change[OffServes]       `json:"offServes,omitempty"`
 }
 
 // FlagStatusChanged changes the status of a flag.

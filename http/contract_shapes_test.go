@@ -31,6 +31,7 @@ var (
 		"permanent":        "boolean",
 		"owner":            "string or null",
 		"links":            "any",
+		"offServes":        "string",
 		"status":           "string",
 		"createdAt":        "time",
 		"updatedAt":        "time",

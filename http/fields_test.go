@@ -37,6 +37,7 @@ func TestEachFieldIsTakenAndShown(t *testing.T) {
 			map[string]any{
 				"name": "other", "defaultValue": "w", "description": "d", "tags": []string{"x"}, "projectId": project,
 				"permanent": true, "clientSide": true, "owner": me.UserID, "links": []any{link},
+				"offServes": "code",
 			},
 		},
 	} {

@@ -40,6 +40,7 @@ var flagMembers = []string{
 	"clientSide",
 	"owner",
 	"links",
+	"offServes",
 	"status",
 	"version",
 	"createdAt",
@@ -54,7 +55,7 @@ func TestNullIsNoValueOfMembersThatHoldOne(t *testing.T) {
 	nodetest.Cases{
 		"of a flag": func(_ *testing.T, me *nodetest.Client) {
 			me.CreateFlag("k", nil)
-			for _, member := range []string{"name", "tags", "status", "permanent", "clientSide"} {
+			for _, member := range []string{"name", "tags", "status", "permanent", "clientSide", "offServes"} {
 				me.Call("PATCH", nodetest.FlagPath("k"), `{"`+member+`":null}`).Refused(422, member)
 			}
 			me.Call("POST", "/api/v1/flags", `{"key":"l","type":"boolean","name":null}`).Refused(422, "name")
@@ -86,6 +87,7 @@ func TestCreatingFlags(t *testing.T) {
 				"clientSide":       false,
 				"owner":            nil,
 				"links":            []any{},
+				"offServes":        "value",
 				"lastEvaluatedAt":  nil,
 				"lastPrefetchedAt": nil,
 				"lifecycle":        "new",

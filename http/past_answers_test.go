@@ -233,7 +233,7 @@ func (e *evolving) changeFlag(rt *rapid.T, me *nodetest.Client) *nodetest.Answer
 	}
 	switch kind := d.of("change of a flag",
 		"create", "create in project", "create in project", "update", "status", "default", "enable", "enable", "enable", "disable", "add variation", "change variation", "remove variation",
-		"rules", "rules", "rules", "rules", "fallthrough", "no fallthrough", "permanent", "owner", "owner", "links", "delete", "revert", "revert", "revert to a time",
+		"rules", "rules", "rules", "rules", "fallthrough", "no fallthrough", "permanent", "owner", "owner", "links", "off serves", "delete", "revert", "revert", "revert to a time",
 		"description", "description", "leave project", "leave project"); kind {
 	case "create", "create in project":
 		path := "/api/v1/flags"
@@ -297,6 +297,8 @@ func (e *evolving) changeFlag(rt *rapid.T, me *nodetest.Client) *nodetest.Answer
 		return call("PATCH", "", fmt.Sprintf(`{"owner":%q}`, d.of("owner", append(e.members, me.UserID)...)))
 	case "links":
 		return call("PATCH", "", fmt.Sprintf(`{"links":[{"title":%q,"url":"https://example.com/"}]}`, text+"!"))
+	case "off serves":
+		return call("PATCH", "", fmt.Sprintf(`{"offServes":%q}`, d.of("off serves", "value", "code")))
 	case "delete":
 		return either("DELETE", "", "")
 	case "revert to a time":

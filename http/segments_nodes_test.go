@@ -125,8 +125,8 @@ func TestFeedHasSegments(t *testing.T) {
 				if !ok {
 					return ""
 				}
-				flag, segments, _ := tenant.FlagWithSegments("k")
-				r, err := flag.Evaluate(tenant.Environments()[0].ID, &evaluation.Context{TargetingKey: unit, Segments: segments})
+				flag, dependencies, _ := tenant.FlagWithDependencies("k")
+				r, err := flag.Evaluate(tenant.Environments()[0].ID, &evaluation.Context{TargetingKey: unit, Dependencies: dependencies})
 				if err != nil {
 					t.Fatal(err)
 				}

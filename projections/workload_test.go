@@ -380,6 +380,7 @@ func (l *workload) flag() (stream string, facts []events.Fact) {
 		}
 		created.Permanent, created.ClientSide = len(created.Tags) == 1, len(created.Tags) == 2
 		created.Owner, created.Links = l.text(), l.links()
+		created.OffServes = l.offServes()
 		if len(l.projects) > 0 {
 			created.ProjectID = pick(l, append([]string{""}, l.projects...))
 		}
@@ -455,6 +456,7 @@ func (l *workload) change(flag *events.FlagCreated) events.Fact {
 			ProjectID:    maybe(l, ""),
 			Owner:        maybe(l, l.text()),
 			Links:        maybe(l, l.links()),
+			OffServes:    maybe(l, l.offServes()),
 		}
 		if updated.Tags != nil {
 			updated.Permanent = &events.Change[bool]{To: len(updated.Tags.To) == 1}
@@ -542,6 +544,10 @@ func (l *workload) text() string {
 }
 
 func (l *workload) tags() []string { return []string{l.text(), l.text()}[:l.IntN(3)] }
+
+func (l *workload) offServes() events.OffServes {
+	return pick(l, []events.OffServes{events.OffServesValue, events.OffServesCode})
+}
 
 func (l *workload) links() []events.Link {
 	return []events.Link{{Title: l.text(), URL: l.text()}}[:l.IntN(2)]

@@ -30,10 +30,10 @@ type Selection struct {
 	named bool
 }
 
-// selectedFlag is a flag, and the segments at the same moment; nil for an unknown flag.
+// selectedFlag is a flag, and what it depends on at the same moment; nil for an unknown flag.
 type selectedFlag struct {
 	*snapshot.Flag
-	segments *evaluation.Segments
+	dependencies *evaluation.Dependencies
 }
 
 // Select selects the flags with these keys that the caller sees, or all of the tenant if keys is nil. Other flags are
@@ -47,8 +47,8 @@ func Select(tenant *snapshot.Tenant, keys []string, sees func(*snapshot.Flag) bo
 	}
 	s := Selection{keys, make([]selectedFlag, len(keys)), named}
 	for i, key := range keys {
-		if flag, segments, ok := tenant.FlagWithSegments(key); ok && sees(flag) {
-			s.flags[i] = selectedFlag{flag, segments}
+		if flag, dependencies, ok := tenant.FlagWithDependencies(key); ok && sees(flag) {
+			s.flags[i] = selectedFlag{flag, dependencies}
 		}
 	}
 	return s
@@ -65,7 +65,7 @@ func (s Selection) Evaluate(
 			began := time.Now()
 			answer := Evaluated{Err: ErrNotFound}
 			if flag := s.flags[i]; flag.Flag != nil {
-				answer.Flag, c.Segments = flag.Flag, flag.segments
+				answer.Flag, c.Dependencies = flag.Flag, flag.dependencies
 				answer.Result, answer.Err = flag.Evaluate(environment.ID, c)
 			} else if !s.named {
 				continue // unknown to the caller, or deleted during the selection

@@ -36,7 +36,7 @@ func TestKeptListsOfThePast(t *testing.T) {
 			fmt.Sprintf(
 				`insert into read.flag_spans select r.* from jsonb_populate_record(null::read.flag_spans, jsonb_build_object('tenant_id', 't', 'key', '%[1]s', 'version', 1,
 				'created_version', 1, 'default_version', 1, 'id', '', 'name', '', 'type', 'boolean', 'default_value', false, 'description', '', 'tags', '[]'::jsonb, 'permanent', false, 'client_side', false,
-				'links', '[]'::jsonb, 'status', 'active', 'created_at', now(), 'since', '%[2]s'::timestamptz, 'until', 'infinity')) r;
+				'links', '[]'::jsonb, 'off_serves', '', 'status', 'active', 'created_at', now(), 'since', '%[2]s'::timestamptz, 'until', 'infinity')) r;
 			insert into read.flag_versions values ('t', '%[1]s', 1, '%[2]s')`,
 				key,
 				since.Format(time.RFC3339),

@@ -29,6 +29,7 @@ type Flag struct {
 	ClientSide   bool
 	Owner        *string // nil while the owner is no member
 	Links        []events.Link
+	OffServes    events.OffServes
 	Status       string
 	Version      int64
 	CreatedAt    time.Time
@@ -42,6 +43,7 @@ func (f Flag) State() state.Flag {
 		FlagCreated: events.FlagCreated{
 			ID: f.ID, Key: f.Key, Name: f.Name, Type: events.FlagType(f.Type), DefaultValue: f.DefaultValue,
 			Description: f.Description, Tags: f.Tags, Permanent: f.Permanent, ClientSide: f.ClientSide, Links: f.Links,
+			OffServes: f.OffServes,
 		},
 		Exists: true, Status: events.FlagStatus(f.Status), Version: events.Revision(f.Version),
 		CreatedAt: f.CreatedAt, UpdatedAt: f.UpdatedAt,
@@ -97,7 +99,7 @@ const (
 	// flagAtSQL selects all flagColumns of the flag o.key at the time $3, or nothing if there was none. It reads the
 	// same number of rows however often the flag has changed.
 	flagAtSQL = `(select s.id, s.key, s.name, s.type, s.description, s.tags, s.project_id, s.permanent,
-		s.client_side, ` + ownerAt + ` as owner, s.links, s.status,
+		s.client_side, ` + ownerAt + ` as owner, s.links, s.off_serves, s.status,
 		s.created_at, v.version, v.updated_at,
 			(select default_value from read.flag_spans where tenant_id = $1 and key = o.key
 				and version = s.default_version) as default_value,
@@ -113,7 +115,8 @@ func flagColumns(enabled string) string { return shownColumns(enabled, currentOw
 // shownColumns returns the columns of rows f. enabled and owner are SQL.
 func shownColumns(enabled, owner string) string {
 	return `f.id, f.key, f.name, f.type, ` + enabled + ` as enabled, f.default_value, f.description, f.tags,
-		f.project_id, f.permanent, f.client_side, ` + owner + ` as owner, f.links, f.status, f.version, f.created_at, f.updated_at, `
+		f.project_id, f.permanent, f.client_side, ` + owner + ` as owner, f.links, f.off_serves, f.status, f.version,
+		f.created_at, f.updated_at, `
 }
 
 // nullUsageColumns replaces the usage columns in historical lists.

@@ -23,15 +23,15 @@ const (
 type Staleness struct {
 	Now   time.Time
 	After time.Duration
-	// SegmentsChanged returns when a segment that a flag depends on last changed, by the flag's key; zero without one. It
-	// may be nil.
-	SegmentsChanged func(key string) time.Time
+	// DependenciesChanged returns when a segment or another flag last changed that a flag depends on, by the flag's key;
+	// zero without one. It may be nil.
+	DependenciesChanged func(key string) time.Time
 }
 
-// changed returns when a flag last changed, or a segment that it depends on.
+// changed returns when a flag last changed, or what it depends on.
 func (s Staleness) changed(f *lifecycleInputs) time.Time {
-	if s.SegmentsChanged != nil {
-		if at := s.SegmentsChanged(f.Key); at.After(f.UpdatedAt) {
+	if s.DependenciesChanged != nil {
+		if at := s.DependenciesChanged(f.Key); at.After(f.UpdatedAt) {
 			return at
 		}
 	}

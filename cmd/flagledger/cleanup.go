@@ -38,7 +38,7 @@ func (c cleanupCommand) Run(ctx context.Context) error {
 			return err
 		}
 		segments := segmentReader{c.Tenant, store, map[string]*state.Segment{}, nil}
-		stale.SegmentsChanged = func(flagKey string) time.Time { return segments.changed(ctx, flagKey) }
+		stale.DependenciesChanged = func(flagKey string) time.Time { return segments.changed(ctx, flagKey) }
 		list, err := read.Cleanup(ctx, c.Tenant, stale, events.Position{}, queries.Page{})
 		if err != nil {
 			return err

@@ -42,6 +42,9 @@ func describeFlag(e events.Recorded) (Description, error) {
 		if len(fact.Links) > 0 {
 			changes.add("links", nil, fact.Links)
 		}
+		if fact.OffServes != events.OffServesValue {
+			changes.add("offServes", nil, fact.OffServes.Text())
+		}
 		for _, v := range fact.Variations {
 			changes.add("variations."+v.ID, nil, v)
 		}
@@ -63,6 +66,9 @@ func describeFlag(e events.Recorded) (Description, error) {
 		}
 		if c := fact.Links; c != nil {
 			changes.add("links", orEmpty(c.From), orEmpty(c.To))
+		}
+		if c := fact.OffServes; c != nil {
+			changes.add("offServes", c.From.Text(), c.To.Text())
 		}
 	case events.FlagStatusChanged:
 		changes.add("status", fact.From, fact.To)

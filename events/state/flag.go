@@ -22,9 +22,12 @@ type Flag struct {
 	Fallthrough map[string]events.Serve  `json:"fallthrough,omitempty"`
 	// Prerequisites are by environment id.
 	Prerequisites map[string][]Prerequisite `json:"prerequisites,omitempty"`
-	CreatedAt     time.Time                 `json:"createdAt,omitzero"`
-	UpdatedAt     time.Time                 `json:"updatedAt,omitzero"` // when the store recorded the version
-	Version       events.Revision           `json:"version"`
+	// RequiredChanged is when the flags last changed that the flag requires in an environment, by its id. Answers of flags
+	// that require it depend on that.
+	RequiredChanged map[string]time.Time `json:"requiredChanged,omitempty"`
+	CreatedAt       time.Time            `json:"createdAt,omitzero"`
+	UpdatedAt       time.Time            `json:"updatedAt,omitzero"` // when the store recorded the version
+	Version         events.Revision      `json:"version"`
 	// CreatedVersion is the version with which this life of the key began.
 	CreatedVersion events.Revision `json:"createdVersion,omitempty"`
 	ChangedAt      time.Time       `json:"-"` // the time of the last event by the clock of its node; commands use it
@@ -50,6 +53,7 @@ func (f *Flag) Apply(r events.Recorded) {
 		fact.ClientSide.Apply(&f.ClientSide)
 		fact.Owner.Apply(&f.Owner)
 		fact.Links.Apply(&f.Links)
+		fact.OffServes.Apply(&f.OffServes)
 	case events.FlagStatusChanged:
 		f.Status = fact.To
 	case events.FlagEnabled:
@@ -113,7 +117,7 @@ func (f *Flag) Clone() Flag {
 	c.Variations = slices.Clone(f.Variations)
 	// rules and prerequisites are replaced, not changed
 	c.Rules, c.Fallthrough = maps.Clone(f.Rules), maps.Clone(f.Fallthrough)
-	c.Prerequisites = maps.Clone(f.Prerequisites)
+	c.Prerequisites, c.RequiredChanged = maps.Clone(f.Prerequisites), maps.Clone(f.RequiredChanged)
 	return c
 }
 

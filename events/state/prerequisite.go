@@ -17,11 +17,19 @@ type Prerequisite struct {
 // setPrerequisites sets what the flag requires in an environment. Flags that it did not require before are required
 // since a time.
 func (f *Flag) setPrerequisites(environmentID string, list []events.Prerequisite, at time.Time) {
+	before, required := f.Prerequisites[environmentID], f.RequiredFlags(environmentID)
+	defer func() {
+		if !slices.Equal(required, f.RequiredFlags(environmentID)) {
+			if f.RequiredChanged == nil {
+				f.RequiredChanged = map[string]time.Time{}
+			}
+			f.RequiredChanged[environmentID] = at
+		}
+	}()
 	if len(list) == 0 {
 		delete(f.Prerequisites, environmentID)
 		return
 	}
-	before := f.Prerequisites[environmentID]
 	after := make([]Prerequisite, len(list))
 	for i, p := range list {
 		after[i] = Prerequisite{p, at}

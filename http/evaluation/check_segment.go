@@ -87,8 +87,8 @@ func (a *API) segmentOfCheck(
 		if err := p.SelectEnvironment(e.environmentOf(r)); err != nil {
 			return nil, err
 		}
-		e.Segments, e.Environment = p.Tenant.Segments(), p.Environment.Name
-		segment, ok := e.Segments.Find(key)
+		e.Dependencies, e.Environment = p.Tenant.Dependencies(), p.Environment.Name
+		segment, ok := e.Dependencies.Segments().Find(key)
 		if !ok {
 			return nil, queries.ErrNotFound
 		}
@@ -122,7 +122,8 @@ func (a *API) segmentOfCheck(
 	if err != nil {
 		return nil, err
 	}
-	e.Segments, err = a.Queries.AddSegmentsAt(ctx, p.Tenant, e.Segments.With(segment), keys, at)
+	segments, err := a.Queries.AddSegmentsAt(ctx, p.Tenant, evaluation.NewSegments([]*evaluation.Segment{segment}), keys, at)
+	e.Dependencies = evaluation.NewDependencies(segments)
 	return segment, err
 }
 

@@ -53,7 +53,8 @@ type evaluateManyBody struct {
 type evaluationBody struct {
 	Enabled       bool             `json:"enabled" example:"true"`
 	Value         rest.Value       `json:"value"`
-	Reason        string           `json:"reason" enum:"OFF,ARCHIVED,RULE_MATCH,FALLTHROUGH" example:"RULE_MATCH"`
+	Reason        string           `json:"reason" enum:"OFF,ARCHIVED,PREREQUISITE_FAILED,RULE_MATCH,FALLTHROUGH" example:"RULE_MATCH"`
+	Prerequisite  string           `json:"prerequisite,omitempty" doc:"The key of the required flag because of which the flag is off, if the reason is PREREQUISITE_FAILED" example:"payments"`
 	VariationID   *string          `json:"variationId" nullable:"true" doc:"null if no variation is served" example:"0198c5a1-7d2e-7b10-9d0c-3f5f3f1f2a77"`
 	VariationName *string          `json:"variationName" nullable:"true" example:"on"`
 	RuleID        *string          `json:"ruleId" nullable:"true" doc:"null if no rule matched" example:"0198c5a1-8a40-7c55-8f1e-0b6f9f3d4c21"`
@@ -229,11 +230,11 @@ func (a *API) evaluateOne(
 func (a *API) evaluateFlag(
 	r *http.Request, p *rest.Principal, key string, e *evaluationRequest,
 ) (flag *snapshot.Flag, result evaluation.Result, err error) {
-	flag, segments, ok := p.Tenant.FlagWithSegments(key)
+	flag, dependencies, ok := p.Tenant.FlagWithDependencies(key)
 	if !ok || !p.Sees(flag) {
 		return nil, result, queries.ErrNotFound
 	}
-	e.Segments, e.Environment = segments, p.Environment.Name
+	e.Dependencies, e.Environment = dependencies, p.Environment.Name
 	result, err = flag.EvaluateShort(p.Environment.ID, &e.Context)
 	if err != nil && errors.Is(err, evaluation.ErrTooLarge) {
 		if err := a.takeWorkSlot(r.Context(), e, p); err != nil {
@@ -241,14 +242,18 @@ func (a *API) evaluateFlag(
 		}
 		result, err = flag.Evaluate(p.Environment.ID, &e.Context)
 	}
-	hideRule(p, &result)
+	hideFromBrowser(p, &result)
 	return flag, result, err
 }
 
-// hideRule removes the rule from a result for a browser: rules are not public.
-func hideRule(p *rest.Principal, result *evaluation.Result) {
-	if p.HasBrowserKey() {
-		result.RuleID = ""
+// hideFromBrowser removes from a result what a browser may not know: the rule, and a required flag that it does not see.
+func hideFromBrowser(p *rest.Principal, result *evaluation.Result) {
+	if !p.HasBrowserKey() {
+		return
+	}
+	result.RuleID = ""
+	if required, ok := p.Tenant.Flag(result.Prerequisite); result.Prerequisite != "" && (!ok || !p.Sees(required)) {
+		result.Prerequisite = ""
 	}
 }
 

@@ -87,7 +87,7 @@ func sendEvaluations(
 			continue
 		}
 		used.add(&answer)
-		hideRule(p, &answer.Result)
+		hideFromBrowser(p, &answer.Result)
 		out.text(separator)
 		out.quote(key)
 		out.text(":")

@@ -6,13 +6,10 @@ import (
 	"iter"
 	"net/http"
 	"net/url"
-	"slices"
 	"time"
 
-	"flagledger/events"
 	"flagledger/events/state"
 	"flagledger/http/rest"
-	"flagledger/projections/snapshot/evaluation"
 	"flagledger/queries"
 )
 
@@ -91,9 +88,11 @@ func (s flagsAt) evaluate(
 		for _, f := range s.flags {
 			began := time.Now()
 			var answer queries.Evaluated
-			flag, err := s.compile(ctx, a, p, f)
+			flag, err := a.Queries.CompiledFlagAt(ctx, p.Tenant, f, s.environment.ID)
 			if err == nil {
-				e.Segments, err = a.Queries.AddSegmentsAt(ctx, p.Tenant, e.Segments, flag.Segments(s.environment.ID), s.at)
+				id := s.environment.ID
+				e.Dependencies, err = a.Queries.AddDependenciesAt(
+					ctx, p.Tenant, e.Dependencies, flag.Requires(id), flag.Segments(id), id, s.at)
 			}
 			if answer.Err = err; err == nil {
 				answer.Result, answer.Err = flag.Evaluate(s.environment.ID, &e.Context)
@@ -107,24 +106,4 @@ func (s flagsAt) evaluate(
 			}
 		}
 	}
-}
-
-// compile compiles the historical flag: the current one if it has not changed since, or else one folded from its facts.
-func (s flagsAt) compile(
-	ctx context.Context, a *API, p *rest.Principal, f queries.VersionThen,
-) (*evaluation.Flag, error) {
-	if f.Version == 0 {
-		return nil, queries.ErrNotFound
-	}
-	// After a start the live flag is compiled for today's environments alone.
-	exists := slices.ContainsFunc(p.Tenant.Environments(),
-		func(e events.EnvironmentRef) bool { return e.ID == s.environment.ID })
-	if live, ok := p.Tenant.Flag(f.Key); ok && exists && f.Unchanged && live.Version() == f.Version {
-		return &live.Flag, nil
-	}
-	then, err := a.Queries.FlagAt(ctx, p.Tenant.ID(), f.Key, queries.Moment{Version: f.Version})
-	if err != nil {
-		return nil, err
-	}
-	return evaluation.CompileIn(then, s.environment.ID)
 }

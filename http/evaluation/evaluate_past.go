@@ -180,15 +180,15 @@ func (a *API) flagOfQuery(
 		if err := p.SelectEnvironment(e.environmentOf(r)); err != nil {
 			return f, in, err
 		}
-		live, segments, ok := p.Tenant.FlagWithSegments(key)
+		live, dependencies, ok := p.Tenant.FlagWithDependencies(key)
 		if !ok {
 			return f, in, queries.ErrNotFound
 		}
-		m.Version, e.Segments, e.Environment = live.Version(), segments, p.Environment.Name
+		m.Version, e.Dependencies, e.Environment = live.Version(), dependencies, p.Environment.Name
 	}
 	e.leaveWorkSlot()
 	if query.past {
-		if err := a.Queries.WaitUntilCurrent(r.Context(), m.At, "tenant.", "segment."); err != nil {
+		if err := a.Queries.WaitUntilCurrent(r.Context(), m.At, "tenant.", "flag.", "segment."); err != nil {
 			if query.revision != "" && errors.Is(err, queries.ErrFuture) {
 				err = queries.ErrNotFound
 			}
@@ -205,7 +205,8 @@ func (a *API) flagOfQuery(
 		}
 		at := m.Time(f)
 		e.Now, e.Environment = query.time(f).UTC().Truncate(time.Microsecond), in.Name
-		e.Segments, err = a.Queries.AddSegmentsAt(r.Context(), p.Tenant, nil, state.SegmentsOf(f.Rules[in.ID]), at)
+		e.Dependencies, err = a.Queries.AddDependenciesAt(r.Context(), p.Tenant, nil, f.RequiredFlags(in.ID),
+			state.SegmentsOf(f.Rules[in.ID]), in.ID, at)
 		return f, in, err
 	}
 	f, err = a.Queries.FlagAt(r.Context(), p.Tenant.ID(), key, m)

@@ -17,7 +17,7 @@ func newEvaluationCounters(metrics *prometheus.Registry) evaluationCounters {
 	metrics.MustRegister(total)
 	by := evaluationCounters{}
 	for _, reason := range []evaluation.Reason{
-		evaluation.Archived, evaluation.Off, evaluation.RuleMatch, evaluation.Fallthrough,
+		evaluation.Archived, evaluation.Off, evaluation.PrerequisiteFailed, evaluation.RuleMatch, evaluation.Fallthrough,
 	} {
 		by[reason] = total.WithLabelValues(string(reason))
 	}

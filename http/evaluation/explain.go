@@ -19,14 +19,23 @@ type explanationBody struct {
 }
 
 type stepBody struct {
-	Step       string               `json:"step" enum:"status,environment,segment,rule,fallthrough,weights,default"`
-	Outcome    string               `json:"outcome" doc:"active, inactive or archived; enabled or disabled; matched or not_matched; served, or not_set for a fallthrough and no_weights for weights; member, not_member, missing or cycle for a segment that the next rule asked" example:"matched"`
-	Key        string               `json:"key,omitzero" doc:"Of a segment" example:"beta"`
-	Version    uint64               `json:"version,omitzero" doc:"Of the segment; absent if it never existed" example:"7"`
+	Step       string               `json:"step" enum:"status,environment,prerequisite,segment,rule,fallthrough,weights,default"`
+	Outcome    string               `json:"outcome" doc:"active, inactive or archived; enabled or disabled; matched or not_matched; served, or not_set for a fallthrough and no_weights for weights; member, not_member, missing or cycle for a segment that the next rule asked; met, unmet, missing, cycle or limit for a prerequisite" example:"matched"`
+	Key        string               `json:"key,omitzero" doc:"Of a segment, or of a required flag" example:"beta"`
+	Version    uint64               `json:"version,omitzero" doc:"Of the segment or the required flag; absent if it never existed" example:"7"`
+	Off        bool                 `json:"off,omitzero" doc:"Whether the required flag must be off"`
+	Serves     []servedBody         `json:"serves,omitzero" doc:"What the required flag must serve one of"`
+	Steps      []stepBody           `json:"steps,omitzero" doc:"Of the required flag, where it was asked first"`
 	List       string               `json:"list,omitzero" enum:"included,excluded" doc:"Of the segment, if it decided" example:"included"`
 	RuleID     string               `json:"ruleId,omitzero" doc:"Of a rule, or of the rule of a segment if it decided" example:"0198c5a1-8a40-7c55-8f1e-0b6f9f3d4c21"`
 	RuleName   *string              `json:"ruleName,omitzero" doc:"Only for a rule, as are conditions" example:"beta testers in the EU"`
 	Conditions []AskedConditionBody `json:"conditions,omitzero" doc:"Up to the first that does not hold: later ones were not tested"`
+}
+
+// servedBody is a variation or a value.
+type servedBody struct {
+	VariationID string     `json:"variationId,omitzero" example:"0198c5a1-7d2e-7b10-9d0c-3f5f3f1f2a77"`
+	Value       rest.Value `json:"value,omitzero"`
 }
 
 // AskedConditionBody is a condition that was tested.
@@ -64,33 +73,56 @@ func (o *output) explanation(x evaluation.Explanation) {
 }
 
 func showExplanation(x evaluation.Explanation) explanationBody {
-	body := explanationBody{Steps: make([]stepBody, len(x.Steps))}
-	conditions := 1
-	for _, s := range x.Steps {
-		conditions += len(s.Conditions)
+	shown := actualValues{min(maxActual, allActual/max(1, conditionsOf(x.Steps))), map[string]rest.Value{}}
+	body := explanationBody{Steps: shown.steps(x.Steps)}
+	if s := x.Split; s != nil {
+		body.Split.Value = &splitBody{s.Unit, s.Attribute, s.Salt, uint64(s.Hash), s.Bucket, s.Total, s.VariationID}
 	}
-	longest := min(maxActual, allActual/conditions)
-	actual := map[string]rest.Value{} // by attribute: many conditions may ask for one
-	for i, s := range x.Steps {
+	return body
+}
+
+// conditionsOf counts the conditions of steps, and of the steps in them.
+func conditionsOf(steps []evaluation.Step) (n int) {
+	for _, s := range steps {
+		n += len(s.Conditions) + conditionsOf(s.Steps)
+	}
+	return n
+}
+
+// actualValues has the values of attributes as an explanation shows them.
+type actualValues struct {
+	longest int
+	values  map[string]rest.Value // by attribute: many conditions may ask for one
+}
+
+func (a actualValues) steps(list []evaluation.Step) []stepBody {
+	shown := make([]stepBody, len(list))
+	for i, s := range list {
 		step := stepBody{
-			Step: string(s.Kind), Outcome: s.Outcome, Key: s.Segment, Version: uint64(s.SegmentVersion), List: string(s.List),
+			Step: string(s.Kind), Outcome: s.Outcome, Key: s.Key, Version: uint64(s.Version), List: string(s.List),
 			RuleID: s.RuleID,
 		}
 		if s.Kind == evaluation.RuleStep {
 			step.RuleName, step.Conditions = &s.RuleName, make([]AskedConditionBody, 0, len(s.Conditions))
 		}
 		for _, c := range s.Conditions {
-			if actual[c.Attribute] == nil {
-				actual[c.Attribute] = showActual(c.Actual, longest)
+			if a.values[c.Attribute] == nil {
+				a.values[c.Attribute] = showActual(c.Actual, a.longest)
 			}
-			step.Conditions = append(step.Conditions, showAsked(c, actual[c.Attribute]))
+			step.Conditions = append(step.Conditions, showAsked(c, a.values[c.Attribute]))
 		}
-		body.Steps[i] = step
+		if p := s.Prerequisite; p != nil {
+			step.Off = p.Off
+			for _, served := range p.Serves {
+				step.Serves = append(step.Serves, servedBody{served.VariationID, rest.Value(served.Value)})
+			}
+		}
+		if len(s.Steps) > 0 {
+			step.Steps = a.steps(s.Steps)
+		}
+		shown[i] = step
 	}
-	if s := x.Split; s != nil {
-		body.Split.Value = &splitBody{s.Unit, s.Attribute, s.Salt, uint64(s.Hash), s.Bucket, s.Total, s.VariationID}
-	}
-	return body
+	return shown
 }
 
 func showAsked(c evaluation.Condition, actual rest.Value) AskedConditionBody {

@@ -43,6 +43,8 @@ type OFREPMetadata struct {
 	FlagSetID   string `json:"flagSetId,omitempty" doc:"The tenant's id and the environment's name. Of all flags it is in the metadata of the whole" example:"0198c5a0-e4d1-7f2a-b6c8-4d0e9a7b5c13/production"`
 	VariationID string `json:"variationId,omitempty" example:"0198c5a1-7d2e-7b10-9d0c-3f5f3f1f2a77"`
 	RuleID      string `json:"ruleId,omitempty" example:"0198c5a1-8a40-7c55-8f1e-0b6f9f3d4c21"`
+	// Prerequisite is there for a flag that is off because of it.
+	Prerequisite string `json:"prerequisite,omitempty" doc:"The key of the required flag because of which the flag is off" example:"payments"`
 }
 
 type ofrepEvaluation struct {
@@ -208,7 +210,7 @@ func readOFREP(e *evaluationRequest) error {
 // ofrepReason returns the OpenFeature reason of a result.
 func ofrepReason(r *evaluation.Result) string {
 	switch {
-	case r.Reason == evaluation.Off:
+	case r.Reason == evaluation.Off, r.Reason == evaluation.PrerequisiteFailed:
 		return "DISABLED"
 	case r.Split:
 		return "SPLIT"
@@ -251,6 +253,10 @@ func (o *output) ofrep(key string, r *evaluation.Result, p *rest.Principal, alon
 	if r.RuleID != "" {
 		o.text(`,"ruleId":`)
 		o.quote(r.RuleID)
+	}
+	if r.Prerequisite != "" {
+		o.text(`,"prerequisite":`)
+		o.quote(r.Prerequisite)
 	}
 	o.text("}}")
 }

@@ -108,7 +108,7 @@ func (f *ofrepFlags) write(ctx context.Context, used *uncounted, size int, full 
 			f.out.json(rest.OFREPErrorOf(ctx, key, answer.Err).Of(key))
 		default:
 			f.out.text(separator)
-			hideRule(f.p, &answer.Result)
+			hideFromBrowser(f.p, &answer.Result)
 			f.out.ofrep(key, &answer.Result, f.p, false)
 			used.add(&answer)
 		}

@@ -68,7 +68,13 @@ func (o *output) evaluation(r *evaluation.Result, in *state.Environment) {
 	o.b = append(o.b, r.Value...)
 	o.text(`,"reason":"`)
 	o.text(string(r.Reason))
-	o.text(`","variationId":`)
+	if r.Prerequisite != "" {
+		o.text(`","prerequisite":`)
+		o.quote(r.Prerequisite)
+		o.text(`,"variationId":`)
+	} else {
+		o.text(`","variationId":`)
+	}
 	o.textOrNull(r.VariationID)
 	o.text(`,"variationName":`)
 	o.textOrNull(r.VariationName)

@@ -192,7 +192,7 @@ func canonical(value []byte) string {
 // reasonOf returns our reason for one of ours or of OpenFeature's, in any case.
 func reasonOf(text string) evaluation.Reason {
 	switch reason := evaluation.Reason(strings.ToUpper(text)); reason {
-	case evaluation.Archived, evaluation.Off, evaluation.RuleMatch, evaluation.Fallthrough:
+	case evaluation.Archived, evaluation.Off, evaluation.PrerequisiteFailed, evaluation.RuleMatch, evaluation.Fallthrough:
 		return reason
 	case "DISABLED":
 		return evaluation.Off

@@ -231,8 +231,8 @@ func (a *API) await(
 // visibleToBrowsers returns the changes that a browser may know of. A flag that it no longer sees is deleted for it.
 func visibleToBrowsers(list []snapshot.Change) (visible []snapshot.Change) {
 	for _, c := range list {
-		if c.Segment != nil {
-			if c.Segment = c.Segment.ClientSide(); c.Segment != nil {
+		if c.Dependents != nil {
+			if c.Dependents = c.Dependents.ClientSide(); c.Dependents != nil {
 				visible = append(visible, c)
 			}
 			continue
@@ -256,7 +256,7 @@ func refetch(id string, p *rest.Principal, list []snapshot.Change) streamEvent {
 	}
 	at := map[changedFlag]int{} // by key and environment
 	for _, c := range list {
-		if c.Segment != nil && c.Segment.Many {
+		if c.Dependents != nil && c.Dependents.Many {
 			e.Flags = nil
 			return e
 		}
@@ -277,7 +277,7 @@ func refetch(id string, p *rest.Principal, list []snapshot.Change) streamEvent {
 	return e
 }
 
-// changedFlags returns the flags that a change concerns: that flag, or those that refer to the segment.
+// changedFlags returns the flags that a change concerns: that flag, or those that depend on what has changed.
 func changedFlags(p *rest.Principal, c *snapshot.Change) (flags []changedFlag) {
 	add := func(key, environmentID string, version events.Revision, deleted bool) {
 		flag := changedFlag{Key: key, Version: uint64(version), Deleted: deleted}
@@ -286,11 +286,11 @@ func changedFlags(p *rest.Principal, c *snapshot.Change) (flags []changedFlag) {
 		}
 		flags = append(flags, flag)
 	}
-	if c.Segment == nil {
+	if c.Dependents == nil {
 		add(c.Key, c.Environment, c.Version, c.Deleted)
 		return flags
 	}
-	for _, f := range c.Segment.In(p.Environment.ID).Flags {
+	for _, f := range c.Dependents.In(p.Environment.ID).Flags {
 		add(f.Key, f.EnvironmentID, f.Version, false)
 	}
 	return flags

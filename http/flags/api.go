@@ -24,6 +24,7 @@ func (a *API) AddOperations() {
 	a.addTags()
 	a.addVariations()
 	a.addRules()
+	a.addPrerequisites()
 	a.addHistory()
 	a.addVersions()
 	a.addRevert()

@@ -71,6 +71,7 @@ func compareFlags(before, after wholeFlag) (rest.DiffBody, error) {
 		body.Add("enabled", &name, from.Enabled, to.Enabled)
 		body.AddLists("rules", &name, rest.ByID(from.Rules, ruleID), rest.ByID(to.Rules, ruleID))
 		body.Add("fallthrough", &name, from.Fallthrough, to.Fallthrough)
+		body.Add("prerequisites", &name, from.Prerequisites, to.Prerequisites)
 	}
 	return body, nil
 }

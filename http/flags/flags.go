@@ -34,6 +34,7 @@ type FlagFields struct {
 	ClientSide   bool              `json:"clientSide" doc:"Whether browsers and phones with an evaluation key see the flag. Everything that it serves is public then" example:"false"`
 	Owner        *string           `json:"owner" nullable:"true" doc:"The id of the member who is responsible for the flag. null without one, and while that person is not a member of the tenant; versions and their differences name them all the same" example:"0198c5a0-d3c2-7e19-9a75-2b8f6c4d1e05"`
 	Links        []linkBody        `json:"links"`
+	OffServes    string            `json:"offServes" enum:"value,code" doc:"What OFREP answers while the flag is off: its default value; or no value, so that the default in the application's code is used. Other evaluations answer the default value" example:"value"`
 	Status       string            `json:"status" enum:"active,inactive,archived" example:"active"`
 	Version      uint64            `json:"version" doc:"The number of the flag's last event" example:"7"`
 	CreatedAt    rest.RecordedTime `json:"createdAt"`
@@ -71,8 +72,8 @@ type FlagUse struct {
 }
 
 type problemBody struct {
-	Code        string `json:"code" enum:"segment_missing,segment_cycle" doc:"The segment does not exist, so nobody is in it; or the reference to it closes a cycle, so nobody matches by it" example:"segment_missing"`
-	Key         string `json:"key" doc:"Of the segment" example:"beta"`
+	Code        string `json:"code" enum:"segment_missing,segment_cycle,prerequisite_missing,prerequisite_cycle,prerequisite_limit" doc:"The segment does not exist, so nobody is in it; or the reference to it closes a cycle, so nobody matches by it. The required flag does not exist, so it is off; or requiring it closes a cycle or exceeds a limit, so that the prerequisite is not met" example:"segment_missing"`
+	Key         string `json:"key" doc:"Of the segment, or of the required flag" example:"beta"`
 	Environment string `json:"environment" example:"production"`
 }
 
@@ -133,7 +134,7 @@ func (a *API) showUse(f queries.Flag, tenant *snapshot.Tenant) *FlagUse {
 
 // staleness says when flags of a tenant count as stale.
 func (a *API) staleness(tenant *snapshot.Tenant) queries.Staleness {
-	return queries.Staleness{Now: a.Now(), After: a.StaleAfter, SegmentsChanged: tenant.SegmentsChanged}
+	return queries.Staleness{Now: a.Now(), After: a.StaleAfter, DependenciesChanged: tenant.DependenciesChanged}
 }
 
 func showFlag(f queries.Flag) FlagBody {
@@ -161,6 +162,7 @@ func showFields(f state.Flag) FlagFields {
 		Permanent:    f.Permanent,
 		ClientSide:   f.ClientSide,
 		Owner:        rest.TextOrNull(f.Owner),
+		OffServes:    f.OffServes.Text(),
 		Status:       string(f.Status),
 		Version:      uint64(f.Version),
 		CreatedAt:    rest.RecordedTime(f.CreatedAt),
@@ -218,6 +220,7 @@ type NewFlag struct {
 	ClientSide   bool                  `json:"clientSide,omitempty" doc:"Whether browsers and phones with an evaluation key see the flag. Everything that it serves is public then" example:"false"`
 	Owner        *string               `json:"owner,omitempty" nullable:"true" doc:"The id of a member of the tenant"`
 	Links        []linkBody            `json:"links,omitempty" nullable:"true" maxItems:"20" doc:"Pages about the flag"`
+	OffServes    rest.Optional[string] `json:"offServes,omitzero" enum:"value,code" doc:"What OFREP answers while the flag is off: value, its default value, which is the default; or code, no value, so that the default in the application's code is used" example:"value"`
 	Variations   []newVariationBody    `json:"flag_variations,omitempty"`
 }
 
@@ -237,6 +240,7 @@ type updateFlagBody struct {
 	ClientSide   rest.Optional[bool]       `json:"clientSide,omitzero"`
 	Owner        rest.Optional[string]     `json:"owner,omitzero" nullable:"true" doc:"The id of a member of the tenant; null removes the owner"`
 	Links        rest.Optional[[]linkBody] `json:"links,omitzero" nullable:"true" maxItems:"20" doc:"All links of the flag: they replace the earlier ones. null is an empty list"`
+	OffServes    rest.Optional[string]     `json:"offServes,omitzero" enum:"value,code"`
 	Enabled      rest.Value                `json:"enabled,omitempty" hidden:"true"`
 }
 
@@ -278,6 +282,7 @@ func exampleCreatedFlag(project any) map[string]any {
 		"links": []any{
 			map[string]any{"title": "Rollout plan", "url": "https://wiki.example.com/checkout"},
 		},
+		"offServes":        "value",
 		"status":           "active",
 		"version":          1,
 		"createdAt":        now,
@@ -357,13 +362,17 @@ func (a *API) addFlag(at flagRoute, reading rest.Access) {
 		map[string]any{
 			"name": "New checkout", "description": "The checkout of one page", "tags": []string{"web"}, "status": "active",
 		}, nil)
-	update.Description = growFlagText
+	update.Description = "A flag that others require cannot be archived (409). " + growFlagText
 	update.Errors = append(update.Errors, http.StatusConflict)
 	rest.Register(a.Core, rest.ChangeFlags, update, a.updateFlag)
 	remove := at.operation("DELETE", "", "delete-flag", "Delete a flag; its history remains")
 	remove.DefaultStatus = http.StatusNoContent
+	remove.Description = "The answer is 409 if other flags require it."
+	remove.Errors = append(remove.Errors, http.StatusConflict)
 	rest.Register(a.Core, rest.ChangeFlags, remove, func(ctx context.Context, in *FlagChange) (*rest.NoContent, error) {
-		_, done, err := rest.Do(ctx, a.Writer, commands.DeleteFlag{FlagRef: in.ref(ctx)})
+		_, done, err := rest.Do(ctx, a.Writer, commands.DeleteFlag{
+			FlagRef: in.ref(ctx), Dependents: dependents(rest.PrincipalOf(ctx).Tenant, in.Key),
+		})
 		return &rest.NoContent{Changed: rest.ChangeHeaders(done)}, err
 	})
 	for name, on := range map[string]bool{"enable": true, "disable": false} {
@@ -523,6 +532,7 @@ func (n NewFlag) command(ctx context.Context) commands.CreateFlag {
 		Permanent:    n.Permanent,
 		ClientSide:   n.ClientSide,
 		Links:        links(n.Links),
+		OffServes:    n.OffServes.Sent,
 		Rules:        tenant.FlagRules(),
 		Salt:         commands.NewSalt(),
 	}
@@ -596,8 +606,10 @@ func (a *API) updateFlag(ctx context.Context, in *struct {
 		ClientSide:     in.Body.ClientSide.Sent,
 		Owner:          owner,
 		Links:          replaced,
+		OffServes:      in.Body.OffServes.Sent,
 		OwnerMissing:   owner != nil && !in.Body.Owner.Null && !isMember(ctx, *owner),
 		EnabledSent:    in.Body.Enabled != nil,
+		Dependents:     dependents(rest.PrincipalOf(ctx).Tenant, in.Key),
 	})
 }
 
@@ -613,6 +625,7 @@ func (a *API) writeFlag(ctx context.Context, cmd commands.Command[state.Flag]) (
 	body := showState(flag, p.Environment.ID)
 	if body.FlagUse = a.useAfter(ctx, flag); body.FlagUse != nil {
 		body.InProcess = showInProcess(&flag, p.Environment.ID)
+		body.Problems = showProblems(p.Tenant.FlagProblems(flag.Key))
 	}
 	return &flagOutput{Changed: rest.ChangeHeaders(done), ETag: rest.ETag(flag.Version), Body: body}, nil
 }

@@ -16,10 +16,11 @@ func (a *API) addRevert() {
 	revert := rest.Operation("POST", "/api/v1/flags/{flagKey}/revert", "revert-flag", "Flags",
 		"Revert a flag to an earlier state")
 	revert.Description = "Restores the flag's state at a version or a time: all fields, the variations, and in each " +
-		"environment whether it is on, its rules and its fallthrough. Each unit gets the same variation as before. A " +
+		"environment whether it is on, its rules, its fallthrough and its prerequisites. Each unit gets the same variation as before. A " +
 		"deleted or replaced flag is re-created with its old ids. In environments that were added since, the flag is off. " +
 		"The history names the version in an entry `reverted`, after the changes. The answer is 409, and nothing changes, " +
-		"if the flag's former project or an environment in which it was used was deleted. " + growFlagText
+		"if the flag's former project, an environment in which it was used or a flag that it required was deleted, or if " +
+		"other flags require what the revert would remove. " + growFlagText
 	revert.Errors = append(revert.Errors, http.StatusConflict)
 	revert = rest.WithExamples(revert, map[string]any{"version": 1}, nil)
 	rest.Register(a.Core, rest.ChangeFlags, revert, func(ctx context.Context, in *struct {
@@ -83,6 +84,8 @@ func (a *API) readRevertTarget(ctx context.Context, cmd *commands.RevertFlag, m 
 	}
 	missing := a.UnusableSegmentKeys(ctx, rest.PrincipalOf(ctx).Tenant, "", used)
 	cmd.SegmentsMissing = slices.Sorted(maps.Keys(missing))
+	tenant := rest.PrincipalOf(ctx).Tenant
+	cmd.Required, cmd.Dependents = requiredAt(tenant, &cmd.To), dependents(tenant, cmd.Key)
 	if cmd.To.ProjectID != "" {
 		known, err := a.hasProject(ctx, cmd.To.ProjectID)
 		cmd.ProjectMissing = !known

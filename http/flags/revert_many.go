@@ -32,7 +32,7 @@ const (
 type revertFlagsBody struct {
 	At          string  `json:"at" format:"date-time" doc:"A time that is past by the store's clock"`
 	ProjectID   *string `json:"projectId,omitempty" nullable:"true" doc:"Only flags that were in this project at that time" example:"0198c5a1-2f0d-7c3b-8e64-1a9b7d5c3e20"`
-	Environment *string `json:"environment,omitempty" nullable:"true" doc:"Only the flags' state in this environment: whether they are on, their rules and their fallthrough" example:"production"`
+	Environment *string `json:"environment,omitempty" nullable:"true" doc:"Only the flags' state in this environment: whether they are on, their rules, their fallthrough and their prerequisites" example:"production"`
 	DryRun      bool    `json:"dryRun,omitempty" doc:"Report what would be done, and change nothing"`
 	Cursor      *string `json:"cursor,omitempty" nullable:"true" doc:"From the previous response, to continue; everything else must be as in that call"`
 }
@@ -96,6 +96,10 @@ func (a *API) revertFlags(ctx context.Context, in *struct {
 		return nil, err
 	}
 	began := time.Now()
+	r.keys = map[string]bool{}
+	for _, flag := range changed {
+		r.keys[flag.Key] = flag.Existed
+	}
 	left := changed
 	for len(left) > 0 && err == nil && (len(left) == len(changed) || time.Since(began) < maxRevertTime) {
 		piece := left[:min(len(left), revertsAtOnce)]
@@ -105,6 +109,9 @@ func (a *API) revertFlags(ctx context.Context, in *struct {
 	}
 	if len(left) == len(changed) && err != nil {
 		return nil, err
+	}
+	if retried := r.retryBlocked(ctx, began); err == nil {
+		err = retried
 	}
 	if err != nil {
 		rest.RequestOf(ctx).Log().Info("flags are partly reverted", "tenant", r.filter.TenantID, "err", err)
@@ -120,6 +127,10 @@ type revertRun struct {
 	template    commands.RevertFlag
 	environment string // limits the call to one environment; empty for all
 	dryRun      bool
+
+	keys    map[string]bool       // of the flags of this call, true for those that existed
+	blocked []queries.ChangedFlag // that cannot be reverted before others
+	reasons map[string]string     // why, by key
 
 	stale bool // lists do not show all changes yet
 	out   revertedFlagsBody
@@ -232,6 +243,8 @@ func (r *revertRun) revert(ctx context.Context, flags []queries.ChangedFlag) (do
 		case errors.Is(o.err, commands.ErrOtherFlag):
 			r.out.CreatedSince = append(r.out.CreatedSince, flag.Key)
 			r.out.Failed = append(r.out.Failed, failedRevertBody{flag.Key, detail})
+		case errors.Is(o.err, commands.ErrOtherFlagsFirst):
+			r.block(flag, detail)
 		case left:
 			r.out.Failed = append(r.out.Failed, failedRevertBody{flag.Key, detail})
 		case o.err != nil:
@@ -246,6 +259,62 @@ func (r *revertRun) revert(ctx context.Context, flags []queries.ChangedFlag) (do
 		}
 	}
 	return len(flags), nil
+}
+
+// block notes a flag that may be reverted once others are.
+func (r *revertRun) block(flag queries.ChangedFlag, reason string) {
+	if r.reasons == nil {
+		r.reasons = map[string]string{}
+	}
+	r.blocked = append(r.blocked, flag)
+	r.reasons[flag.Key] = reason
+}
+
+// retryBlocked reverts blocked flags as long as that makes progress and the call may take longer. Those that are left
+// have failed. Its error is that of a revert.
+func (r *revertRun) retryBlocked(ctx context.Context, began time.Time) (err error) {
+	for progress := true; progress && err == nil && len(r.blocked) > 0; {
+		again := r.blocked
+		r.blocked = nil
+		for i := 0; i < len(again); {
+			piece, done := again[i:min(len(again), i+revertsAtOnce)], 0
+			if err == nil && time.Since(began) < maxRevertTime {
+				done, err = r.revert(ctx, piece)
+			}
+			for _, flag := range piece[done:] {
+				r.block(flag, r.reasons[flag.Key])
+			}
+			i += len(piece)
+		}
+		progress = len(r.blocked) < len(again)
+	}
+	for _, flag := range r.blocked {
+		r.out.Failed = append(r.out.Failed, failedRevertBody{flag.Key, r.reasons[flag.Key]})
+	}
+	slices.Sort(r.out.Reverted)
+	slices.Sort(r.out.Restored)
+	slices.SortFunc(r.out.Failed, func(a, b failedRevertBody) int { return strings.Compare(a.Key, b.Key) })
+	return err
+}
+
+// assumeOthers has a command that is only checked find the other flags of the call as they will be.
+func (r *revertRun) assumeOthers(cmd *commands.RevertFlag) {
+	for id, list := range cmd.To.Prerequisites {
+		for _, p := range list {
+			if !r.keys[p.FlagKey] {
+				continue
+			}
+			other := commands.RequiredFlag{}
+			for _, s := range p.Serves {
+				other.Variations = append(other.Variations, s.VariationID)
+			}
+			if cmd.Required[id] == nil {
+				cmd.Required[id] = commands.RequiredFlags{}
+			}
+			cmd.Required[id][p.FlagKey] = other
+		}
+	}
+	cmd.Dependents = slices.DeleteFunc(cmd.Dependents, func(d commands.Dependent) bool { return r.keys[d.FlagKey] })
 }
 
 // revertResult is the result for one flag.
@@ -270,6 +339,9 @@ func (r *revertRun) revertOne(ctx context.Context, key string) revertResult {
 		return revertResult{err: err}
 	}
 	defer slot.Leave()
+	if r.dryRun {
+		r.assumeOthers(&cmd)
+	}
 	flag, err := writer.Check(ctx, r.api.Writer, rest.CallMetadata(ctx), cmd)
 	if err != nil || r.dryRun {
 		return revertResult{changed: err == nil && cmd.Changes(flag), restored: !flag.Exists, err: err}

@@ -115,13 +115,14 @@ func (a *API) addVariations() {
 			return a.writeVariation(ctx, update, in.ID)
 		})
 	remove := rest.Operation("DELETE", path+"/{variationId}", "remove-variation", tag,
-		"Remove a variation that no rule and no fallthrough serves")
+		"Remove a variation that nothing serves and no other flag requires")
 	remove.DefaultStatus = http.StatusNoContent
 	remove.Errors = append(remove.Errors, http.StatusConflict)
 	rest.Register(a.Core, rest.ChangeFlags, remove,
 		func(ctx context.Context, in *VariationChange) (*rest.NoContent, error) {
 			_, done, err := rest.Do(ctx, a.Writer, commands.RemoveVariation{
 				FlagRef: in.ref(ctx), ID: in.ID, Environments: rest.PrincipalOf(ctx).Tenant.Environments(),
+				Dependents: dependents(rest.PrincipalOf(ctx).Tenant, in.Key),
 			})
 			return &rest.NoContent{Changed: rest.ChangeHeaders(done)}, err
 		})

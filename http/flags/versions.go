@@ -41,13 +41,16 @@ type flagInEnvironment struct {
 	Enabled     bool                  `json:"enabled" example:"true"`
 	Rules       []rest.RuleBody       `json:"rules"`
 	Fallthrough rest.FallthroughServe `json:"fallthrough"`
+
+	Prerequisites []prerequisiteBody `json:"prerequisites"`
 }
 
 func showWholeFlag(f state.Flag, environments []events.EnvironmentRef) wholeFlag {
 	whole := wholeFlag{showFields(f), showVariations(f.Variations), map[string]flagInEnvironment{}}
 	for _, e := range environments {
 		rules := showRules(f.Version, f.Rules[e.ID], f.FallthroughIn(e.ID)).Body
-		whole.Environments[e.Name] = flagInEnvironment{f.Enabled.Has(e.ID), rules.Rules, rules.Fallthrough}
+		whole.Environments[e.Name] = flagInEnvironment{f.Enabled.Has(e.ID), rules.Rules, rules.Fallthrough,
+			showPrerequisites(f.PrerequisitesIn(e.ID))}
 	}
 	return whole
 }

@@ -213,7 +213,7 @@ func ProblemOf(ctx context.Context, err error) *Problem {
 	}
 	if missing, ok := errors.AsType[*evaluation.NoUnitError](err); ok {
 		return Invalid(
-			map[string]string{unitField(missing.Attribute): "is required: the flag splits its traffic by it"},
+			map[string]string{unitField(missing.Attribute): missing.Because()},
 		).complete(ctx)
 	}
 	if errors.Is(err, context.Canceled) && ctx.Err() != nil {

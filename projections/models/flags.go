@@ -18,7 +18,7 @@ import (
 
 var flags = projections.Projection{
 	Name:    "flags",
-	Version: 12, // clientSide
+	Version: 13, // offServes
 	Tables: slices.Concat([]string{"flags", "flag_variations", "flag_environments", "flag_rules", "flag_fallthroughs"},
 		flagSpanTables, []string{"flag_states"}),
 	Schema: `
@@ -31,6 +31,7 @@ create table flags (
     created_version bigint    not null, -- with which this life of the key began
     created_at    timestamptz not null,
     updated_at    timestamptz not null,
+    prerequisites json        not null, -- of events/state, by environment id
     ` + listedSchema + `
     primary key (tenant_id, key)
 );
@@ -101,7 +102,7 @@ func (m *flagModel) Apply(b *projections.Batch, e events.Recorded) error {
 	return nil
 }
 
-const ownNames = "default_value, salt, version, created_version, created_at, updated_at"
+const ownNames = "default_value, salt, version, created_version, created_at, updated_at, prerequisites"
 
 // fromExcluded returns the assignments of an upsert.
 func fromExcluded(names string) string {
@@ -114,9 +115,9 @@ func fromExcluded(names string) string {
 
 // The columns that lists of flags show, and filter by, at any time: the tables flags and flag_spans have them.
 const (
-	listedNames = "id, name, type, description, tags, project_id, permanent, client_side, owner, links, status"
+	listedNames = "id, name, type, description, tags, project_id, permanent, client_side, owner, links, off_serves, status"
 	listedTypes = "id text, name text, type text, description text, tags text[], project_id text, permanent boolean, " +
-		"client_side boolean, owner text, links json, status text"
+		"client_side boolean, owner text, links json, off_serves text, status text"
 	listedSchema = `id            text        not null,
     name          text        not null,
     type          text        not null,
@@ -127,6 +128,7 @@ const (
     client_side   boolean     not null,
     owner         text, -- also of a person who is no member
     links         json        not null, -- as facts hold them
+    off_serves    text        not null, -- as facts hold it
     status        text        not null,`
 )
 
@@ -135,7 +137,8 @@ func listed(f *state.Flag) pgx.NamedArgs {
 	return pgx.NamedArgs{
 		"id": f.ID, "name": f.Name, "type": f.Type, "description": f.Description, "tags": orEmpty(f.Tags),
 		"project_id": textOrNull(f.ProjectID), "permanent": f.Permanent, "client_side": f.ClientSide,
-		"owner": textOrNull(f.Owner), "links": linksJSON(f.Links), "status": f.Status,
+		"owner": textOrNull(f.Owner), "links": linksJSON(f.Links), "off_serves": f.OffServes,
+		"status": f.Status,
 	}
 }
 
@@ -165,12 +168,15 @@ type flagColumns struct {
 	ClientSide     bool              `json:"client_side"`
 	Owner          string            `json:"owner"`
 	Links          []events.Link     `json:"links"`
+	OffServes      events.OffServes  `json:"off_serves"`
 	Status         events.FlagStatus `json:"status"`
 	Salt           string            `json:"salt"`
 	Version        events.Revision   `json:"version"`
 	CreatedVersion events.Revision   `json:"created_version"`
 	CreatedAt      time.Time         `json:"created_at"`
 	UpdatedAt      time.Time         `json:"updated_at"`
+
+	Prerequisites map[string][]state.Prerequisite `json:"prerequisites"`
 }
 
 // state returns the flag without what other tables have.
@@ -179,7 +185,7 @@ func (c flagColumns) state() *state.Flag {
 		FlagCreated: events.FlagCreated{
 			TenantID: c.TenantID, Key: c.Key, ID: c.ID, Name: c.Name, Type: c.Type, DefaultValue: c.DefaultValue,
 			Description: c.Description, ProjectID: c.ProjectID, Permanent: c.Permanent, ClientSide: c.ClientSide,
-			Owner: c.Owner, Salt: c.Salt,
+			Owner: c.Owner, OffServes: c.OffServes, Salt: c.Salt,
 		},
 		Exists: true, Status: c.Status, Version: c.Version, CreatedVersion: c.CreatedVersion,
 		CreatedAt: c.CreatedAt.UTC(), UpdatedAt: c.UpdatedAt.UTC(),
@@ -189,6 +195,9 @@ func (c flagColumns) state() *state.Flag {
 	}
 	if len(c.Links) > 0 {
 		f.Links = c.Links
+	}
+	if len(c.Prerequisites) > 0 {
+		f.Prerequisites = c.Prerequisites
 	}
 	return f
 }
@@ -206,12 +215,20 @@ func (c flagChange) queue() error {
 	c.Insert(flagVersionsTable, c.tenant, c.key, c.at.Revision, c.at.At)
 	c.spans()
 	switch {
-	case c.after.Exists && (c.rewritten[c.stream] || !sameFields(c.before, c.after)):
+	case c.after.Exists && (c.rewritten[c.stream] || !sameFields(c.before, c.after) ||
+		!reflect.DeepEqual(c.before.Prerequisites, c.after.Prerequisites)):
 		c.rewritten[c.stream] = true
 		row := listed(c.after)
 		row["default_value"], row["salt"], row["version"] = c.after.DefaultValue, c.after.Salt, c.after.Version
 		row["created_version"], row["created_at"] = c.after.CreatedVersion, c.after.CreatedAt
 		row["updated_at"] = c.after.UpdatedAt
+		if row["prerequisites"] = "{}"; len(c.after.Prerequisites) > 0 {
+			text, err := events.Marshal(c.after.Prerequisites)
+			if err != nil {
+				return err
+			}
+			row["prerequisites"] = string(text)
+		}
 		c.set("flag", upsertFlag, row)
 	case c.after.Exists: // which is most changes, and cheap however large the default value is
 		c.set("flag", touchFlag, pgx.NamedArgs{"version": c.after.Version, "updated_at": c.after.UpdatedAt})
@@ -379,7 +396,7 @@ func sameFields(a, b *state.Flag) bool {
 var (
 	upsertFlag = projections.NewStatement(
 		"tenant_id text, key text, default_value json, salt text, version bigint, created_version bigint, "+
-			"created_at timestamptz, updated_at timestamptz, "+listedTypes,
+			"created_at timestamptz, updated_at timestamptz, prerequisites json, "+listedTypes,
 		`insert into flags (tenant_id, key, `+ownNames+`, `+listedNames+`)
 		select tenant_id, key, `+ownNames+`, `+listedNames+` from given
 		on conflict (tenant_id, key) do update set `+fromExcluded(ownNames+", "+listedNames),

@@ -147,6 +147,7 @@ type foldFlag struct {
 
 	Tags, Enabled                []string
 	Links                        []events.Link
+	OffServes                    events.OffServes
 	Permanent, ClientSide        bool
 	Version, CreatedVersion      events.Revision
 	CreatedAt, UpdatedAt, Listed time.Time
@@ -154,7 +155,7 @@ type foldFlag struct {
 
 const foldFlagAt = `
 select s.id, s.name, s.type, d.default_value::text as default_value, s.description,
-	coalesce(s.project_id, '') as project_id, coalesce(s.owner, '') as owner, s.links, s.status, s.tags, array(select environment_id from flag_environment_spans e where e.tenant_id = s.tenant_id
+	coalesce(s.project_id, '') as project_id, coalesce(s.owner, '') as owner, s.links, s.off_serves, s.status, s.tags, array(select environment_id from flag_environment_spans e where e.tenant_id = s.tenant_id
 		and e.key = s.key and e.since <= t.at and e.until > t.at order by 1) as enabled,
 	s.permanent, s.client_side, v.version, s.created_version, s.created_at, v.recorded as updated_at, t.at as listed
 from unnest($1::timestamptz[]) t (at)
@@ -187,7 +188,8 @@ func TestRowsOfFlagsEqualTheirFold(t *testing.T) {
 				ID: flag.ID, Name: flag.Name, Type: string(flag.Type), DefaultValue: string(flag.DefaultValue),
 				Description: flag.Description, ProjectID: flag.ProjectID, Status: string(flag.Status), Tags: flag.Tags,
 				Enabled: []string(flag.Enabled), Permanent: flag.Permanent, ClientSide: flag.ClientSide, Owner: flag.Owner, Links: flag.Links,
-				Version: e.Revision, CreatedVersion: created,
+				OffServes: flag.OffServes,
+				Version:   e.Revision, CreatedVersion: created,
 				CreatedAt: flag.CreatedAt, UpdatedAt: e.At, Listed: e.At,
 			}
 			if !flag.Exists {
@@ -264,13 +266,14 @@ func drawFlagFact(f *foldTable, flag *state.Flag, revision events.Revision) even
 	links := rapid.SliceOfN(rapid.Custom(func(t *rapid.T) events.Link {
 		return events.Link{Title: foldTexts.Draw(t, "title"), URL: foldTexts.Draw(t, "url")}
 	}), 0, 2)
+	offServes := rapid.SampledFrom([]events.OffServes{events.OffServesValue, events.OffServesCode})
 	if !flag.Exists {
 		created := events.FlagCreated{
 			TenantID: "t", Key: "k", ID: fmt.Sprint("id ", revision), Name: foldTexts.Draw(f.T, "name"), Type: events.JSONFlag,
 			DefaultValue: value(), Description: foldTexts.Draw(f.T, "description"), Tags: tags.Draw(f.T, "tags"),
 			ProjectID: foldTexts.Draw(f.T, "project"), Permanent: rapid.Bool().Draw(f.T, "permanent"),
 			ClientSide: rapid.Bool().Draw(f.T, "client side"),
-			Owner:      foldTexts.Draw(f.T, "owner"), Links: links.Draw(f.T, "links"), Salt: fmt.Sprint(revision),
+			Owner:      foldTexts.Draw(f.T, "owner"), Links: links.Draw(f.T, "links"), OffServes: offServes.Draw(f.T, "off"), Salt: fmt.Sprint(revision),
 		}
 		for i := range rapid.IntRange(0, 3).Draw(f.T, "variations") {
 			created.Variations = append(created.Variations, variation(i))
@@ -287,7 +290,7 @@ func drawFlagFact(f *foldTable, flag *state.Flag, revision events.Revision) even
 				Name: maybeChange(f, "name", foldTexts), Description: maybeChange(f, "description", foldTexts),
 				Tags: maybeChange(f, "tags", tags), ProjectID: maybeChange(f, "project", foldTexts),
 				Permanent: maybeChange(f, "permanent", rapid.Bool()), ClientSide: maybeChange(f, "client side", rapid.Bool()), Owner: maybeChange(f, "owner", foldTexts),
-				Links: maybeChange(f, "links", links),
+				Links: maybeChange(f, "links", links), OffServes: maybeChange(f, "off", offServes),
 			}
 			if rapid.Bool().Draw(f.T, "value changes") {
 				u.DefaultValue = &events.Change[json.RawMessage]{To: value()}

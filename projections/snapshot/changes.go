@@ -10,7 +10,7 @@ import (
 	"flagledger/events"
 )
 
-// Change is a change of a flag, or of a segment that flags refer to.
+// Change is a change of a flag, or of flags that depend on another one or on a segment.
 type Change struct {
 	Position    events.Position
 	Time        time.Time // when the store recorded it
@@ -20,16 +20,8 @@ type Change struct {
 	Deleted     bool
 	// ClientSide says whether browsers see the flag after the change, WasClientSide whether they did before.
 	ClientSide, WasClientSide bool
-	// Segment is set for a change of a segment, which has no Key.
-	Segment *SegmentChange
-}
-
-// subject names what has changed.
-func (c *Change) subject() string {
-	if c.Segment != nil {
-		return "segment " + c.Segment.Key
-	}
-	return c.Key
+	// Dependents is set for a change of what flags depend on, which has no Key.
+	Dependents *DependentsChange
 }
 
 // maxChanges limits the changes of all tenants that returning listeners can resume from: about 3 MB.
@@ -291,8 +283,8 @@ func (l *Listener) Next() Update {
 
 // concerns reports whether a change is in the listener's environment.
 func (l *Listener) concerns(c *Change) bool {
-	if c.Segment != nil {
-		return l.feed || c.Segment.In(l.environment) != nil
+	if c.Dependents != nil {
+		return l.feed || c.Dependents.In(l.environment) != nil
 	}
 	return l.environment == "" || c.Environment == "" || c.Environment == l.environment
 }

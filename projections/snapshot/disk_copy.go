@@ -141,11 +141,14 @@ func (s *Snapshot) adopt(saved *Saved) {
 		return true
 	})
 	from.tenants.Range(func(id string, t *Tenant) bool {
+		t.showRequired()
 		s.addSalts(t)
 		s.tenants.Store(id, t)
 		t.flagsChanged.Store(&c.Position)
 		s.created.add(t.Creator(), t)
-		s.noteProblems(t, t.users.of(t.users.segments()...)...)
+		if len(t.dependents.all()) > 0 {
+			s.broken.mark(t)
+		}
 		for _, key := range t.state.Load().EvaluationKeys {
 			s.addEvaluationKey(t, key)
 		}
@@ -308,11 +311,11 @@ func (s *Snapshot) FromDisk() (written time.Time, from bool) {
 	return written, false
 }
 
-// Troubles lists what is out of order with the copy on disk, with the segments that flags refer to, and with salts.
+// Troubles lists what is out of order with the copy on disk, with what flags depend on, and with salts.
 func (s *Snapshot) Troubles(now time.Time) (list []string) {
 	if n := s.BrokenFlags(); n > 0 {
-		list = append(list, fmt.Sprintf("%d flags refer to segments that are missing, or that refer to each other in a "+
-			"cycle: GET of each flag shows its problems", n))
+		list = append(list, fmt.Sprintf("%d flags depend on segments or flags that are missing, in a cycle, or too many: "+
+			"GET of each flag shows its problems", n))
 	}
 	if s.salts.failed.Load() {
 		list = append(list, "private segments match nobody by their lists: their salts cannot be loaded")

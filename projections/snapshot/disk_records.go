@@ -46,7 +46,7 @@ type savedTenant struct {
 	Projects map[string]int64 // how many flags each has
 	Clients  []string
 
-	flags    []*state.Flag // in records of their own
+	flags    []*state.Flag // in records of their own; also deleted ones that others require
 	segments []*state.Segment
 }
 
@@ -143,6 +143,11 @@ func (t *Tenant) saved() savedTenant {
 	for _, f := range t.flags.All() {
 		saved.flags = append(saved.flags, f.State())
 	}
+	for _, required := range t.Dependencies().Required() {
+		if !required.State().Exists {
+			saved.flags = append(saved.flags, required.State())
+		}
+	}
 	for _, segment := range t.Segments().All() {
 		saved.segments = append(saved.segments, segment.State())
 	}
@@ -207,12 +212,18 @@ func (s *Snapshot) add(r record) error {
 			if saved == nil {
 				return errDamaged
 			}
+			if !saved.Exists { // others require it
+				t.updateDependencies(func(d *evaluation.Dependencies) *evaluation.Dependencies {
+					return d.WithRequired(evaluation.Deleted(saved))
+				})
+				continue
+			}
 			f, err := newFlag(saved, r.Flags.Environments, nil)
 			if err != nil {
 				return err
 			}
 			t.flags.Store(saved.Key, f)
-			t.users.replace(saved.Key, nil, f.segmentsUsed())
+			t.dependents.add(saved.Key, f.dependencies())
 			t.flagBytes.Add(int64(f.bytes))
 		}
 	}
@@ -223,10 +234,9 @@ func (s *Snapshot) add(r record) error {
 			return err
 		}
 		t := s.addedTenant(saved.TenantID)
-		for added := false; !added; {
-			segments := t.Segments()
-			added = t.segments.CompareAndSwap(segments, segments.With(compiled))
-		}
+		t.updateDependencies(func(d *evaluation.Dependencies) *evaluation.Dependencies {
+			return d.WithSegments(d.Segments().With(compiled))
+		})
 		t.flagBytes.Add(int64(saved.Bytes()))
 	}
 	for _, u := range r.Users {
@@ -242,6 +252,14 @@ func (s *Snapshot) add(r record) error {
 		s.salts.known.Store(e.ID, salt{encrypted: e.Encrypted})
 	}
 	return nil
+}
+
+// updateDependencies may be called by several goroutines at once.
+func (t *Tenant) updateDependencies(update func(*evaluation.Dependencies) *evaluation.Dependencies) {
+	for updated := false; !updated; {
+		d := t.Dependencies()
+		updated = t.dependencies.CompareAndSwap(d, update(d))
+	}
 }
 
 // addedTenant finds a tenant, or adds it. It may be called by several goroutines at once.

@@ -48,6 +48,7 @@ type FeedEvent struct {
 	Key         *EvaluationKey   `json:"key,omitempty"`
 	Keys        []*EvaluationKey `json:"keys,omitempty"`
 	FlagKey     string           `json:"flagKey,omitempty"` // of a flag that is gone
+	Deleted     *state.Flag      `json:"deleted,omitempty"` // what answers need of a flag that is gone, if others require it
 	KeyID       string           `json:"keyId,omitempty"`   // of an evaluation key that is gone
 	Segment     *SegmentUpdate   `json:"segment,omitempty"`
 	SegmentKey  string           `json:"segmentKey,omitempty"` // of a segment that is gone
@@ -147,6 +148,12 @@ func (f *Feed) FullState() iter.Seq2[FeedUpdate, error] {
 		if len(chunk) > 0 && !send(f.chunkEvent(chunk)) || !f.allSegments(send) {
 			return
 		}
+		for _, required := range f.tenant.Dependencies().Required() {
+			if last := required.State(); !last.Exists &&
+				!send(json.Marshal(FeedEvent{Type: FeedState, FlagKey: last.Key, Deleted: last})) {
+				return
+			}
+		}
 		ready, err := json.Marshal(FeedEvent{Type: FeedReady, Position: id})
 		yield(FeedUpdate{Events: [][]byte{ready}, ID: id}, err)
 	}
@@ -224,15 +231,16 @@ func (f *Feed) Next() (FeedUpdate, error) {
 	if err := f.addTenant(add); err != nil {
 		return u, err
 	}
-	last, size := map[string]int{}, 0
+	last, size := map[subject]int{}, 0
 	for i, c := range update.Changes {
 		last[c.subject()] = i
 	}
 	for i, c := range update.Changes {
-		if last[c.subject()] != i {
+		of := c.subject()
+		if last[of] != i || of == (subject{}) {
 			continue
 		}
-		data, err := f.changeEvent(&c)
+		data, err := f.changeEvent(of)
 		if err != nil {
 			return u, err
 		}
@@ -309,7 +317,11 @@ type feedEventKey struct {
 func (f *Feed) flagEvent(key string) ([]byte, error) {
 	flag, ok := f.tenant.Flag(key)
 	if !ok {
-		return json.Marshal(FeedEvent{Type: FeedGone, FlagKey: key})
+		gone := FeedEvent{Type: FeedGone, FlagKey: key}
+		if required := f.tenant.Dependencies().Find(key); required != nil && !required.State().Exists {
+			gone.Deleted = required.State()
+		}
+		return json.Marshal(gone)
 	}
 	return feedEvents.Get(context.Background(), feedEventKey{flag, f.environment.ID},
 		otter.LoaderFunc[feedEventKey, []byte](func(context.Context, feedEventKey) ([]byte, error) {
@@ -317,19 +329,29 @@ func (f *Feed) flagEvent(key string) ([]byte, error) {
 		}))
 }
 
-// changeEvent returns the event of a flag or a segment that has changed.
-func (f *Feed) changeEvent(c *Change) ([]byte, error) {
-	if c.Segment != nil {
-		return f.segmentEvent(c.Segment.Key)
+// subject is what a feed tells of: a flag or a segment. That of a change of dependents alone is empty.
+type subject struct{ flagKey, segmentKey string }
+
+func (c *Change) subject() subject {
+	if c.Dependents != nil {
+		return subject{segmentKey: c.Dependents.SegmentKey}
 	}
-	return f.flagEvent(c.Key)
+	return subject{flagKey: c.Key}
+}
+
+// changeEvent returns the event of a flag or a segment that has changed.
+func (f *Feed) changeEvent(of subject) ([]byte, error) {
+	if of.segmentKey != "" {
+		return f.segmentEvent(of.segmentKey)
+	}
+	return f.flagEvent(of.flagKey)
 }
 
 // inEnvironment returns the part of a state that evaluates the flag in an environment.
 func inEnvironment(s *state.Flag, environmentID string) *state.Flag {
 	part := *s
 	part.Name, part.Description, part.Owner, part.Links, part.Permanent = "", "", "", nil, false
-	part.Enabled, part.Rules, part.Fallthrough = nil, nil, nil
+	part.Enabled, part.Rules, part.Fallthrough, part.Prerequisites, part.RequiredChanged = nil, nil, nil, nil, nil
 	part.Variations = slices.Clone(s.Variations)
 	for i := range part.Variations {
 		part.Variations[i].Description = ""
@@ -339,6 +361,12 @@ func inEnvironment(s *state.Flag, environmentID string) *state.Flag {
 	}
 	part.SetRules(environmentID, s.Rules[environmentID])
 	part.SetFallthrough(environmentID, s.FallthroughIn(environmentID))
+	if list := s.Prerequisites[environmentID]; len(list) > 0 {
+		part.Prerequisites = map[string][]state.Prerequisite{environmentID: list}
+	}
+	if at, ok := s.RequiredChanged[environmentID]; ok {
+		part.RequiredChanged = map[string]time.Time{environmentID: at}
+	}
 	return &part
 }
 

@@ -115,14 +115,14 @@ func (f *Feed) segmentEvent(key string) ([]byte, error) {
 // showSegmentOf shows a segment of the feed, or removes it for nil.
 func (r *Replica) showSegmentOf(key string, next *state.Segment) {
 	if next == nil {
-		t := r.tenant
-		t.segments.Store(t.Segments().Without(key))
+		d := r.tenant.Dependencies()
+		r.tenant.dependencies.Store(d.WithSegments(d.Segments().Without(key)))
 		next = &state.Segment{}
 	} else if err := r.tenant.showSegment(next); err != nil { // as in the service, it goes on with older rules
 		r.faults.Add(1)
 	}
 	r.tenant.flagsChanged.Store(new(r.Position()))
 	r.changes.add(r.tenant, Change{
-		Time: next.UpdatedAt, Version: next.Version, Deleted: !next.Exists, Segment: r.tenant.segmentChange(key),
+		Time: next.UpdatedAt, Version: next.Version, Deleted: !next.Exists, Dependents: r.tenant.segmentChange(key),
 	})
 }

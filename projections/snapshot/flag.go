@@ -37,14 +37,6 @@ func newFlag(s *state.Flag, environments []events.EnvironmentRef, before *Flag) 
 	return f, err
 }
 
-// segmentsUsed returns the keys of the segments that the flag refers to in all environments; none for nil.
-func (f *Flag) segmentsUsed() []string {
-	if f == nil {
-		return nil
-	}
-	return f.AllSegments()
-}
-
 // maxEnabled is how many environments a flag may be enabled in: as many as a tenant may have.
 const maxEnabled = 100
 

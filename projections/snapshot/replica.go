@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"maps"
 	"reflect"
+	"slices"
 	"time"
 
 	"github.com/puzpuzpuz/xsync/v4"
@@ -23,19 +24,24 @@ type Replica struct {
 	secrets *xsync.Map[string, []string]
 
 	incoming *replicaState // since a reset, until ready
-	current  replicaState
+	pending  []FeedEvent   // since a ready without a reset, until the next
+	current  replicaState  // as shown
 }
 
 // replicaState is everything that a feed has told.
 type replicaState struct {
 	environment FeedEnvironment
 	flags       map[string]*state.Flag
+	deleted     map[string]*state.Flag // that others require
 	keys        map[string]*EvaluationKey
 	segments    map[string]*state.Segment
 }
 
 func newReplicaState(environment FeedEnvironment) replicaState {
-	return replicaState{environment, map[string]*state.Flag{}, map[string]*EvaluationKey{}, map[string]*state.Segment{}}
+	return replicaState{
+		environment, map[string]*state.Flag{}, map[string]*state.Flag{}, map[string]*EvaluationKey{},
+		map[string]*state.Segment{},
+	}
 }
 
 // NewReplica returns a replica that holds nothing.
@@ -45,8 +51,8 @@ func NewReplica() *Replica {
 
 var errFeed = errors.New("the feed does not begin with a reset")
 
-// Apply applies an event. What comes between a reset and its ready is shown at once, at the ready, and listeners are
-// told of changes at each ready. Its error is of an event that the replica cannot read.
+// Apply applies an event. What comes is shown at the next ready, and listeners are told of it then. Its error is of an
+// event that the replica cannot read.
 func (r *Replica) Apply(e FeedEvent) error {
 	switch {
 	case e.Type == FeedReset:
@@ -56,7 +62,7 @@ func (r *Replica) Apply(e FeedEvent) error {
 		if e.Environment == nil {
 			return errors.New("the reset of the feed has no environment")
 		}
-		r.incoming = new(newReplicaState(*e.Environment))
+		r.incoming, r.pending = new(newReplicaState(*e.Environment)), nil
 		return nil
 	case e.Type == FeedReady:
 		return r.ready(e.Position)
@@ -66,7 +72,7 @@ func (r *Replica) Apply(e FeedEvent) error {
 	case r.tenant == nil:
 		return errFeed
 	default:
-		r.change(e)
+		r.pending = append(r.pending, e)
 		return nil
 	}
 }
@@ -87,6 +93,8 @@ func (r *Replica) ready(id string) error {
 	if r.tenant == nil {
 		return errFeed
 	}
+	r.change(r.pending...)
+	r.pending = nil
 	if r.LogName() != log || at.Compare(r.Position()) < 0 {
 		r.changes.begin(at)
 	}
@@ -110,8 +118,14 @@ func (s *replicaState) add(e FeedEvent) {
 	if e.Key != nil {
 		e.Keys = append(e.Keys, e.Key)
 	}
+	delete(s.flags, e.FlagKey)
+	delete(s.deleted, e.FlagKey)
+	if e.Deleted != nil {
+		s.deleted[e.FlagKey] = e.Deleted
+	}
 	for _, flag := range e.Flags {
 		s.flags[flag.Key] = flag
+		delete(s.deleted, flag.Key)
 	}
 	for _, key := range e.Keys {
 		s.keys[key.KeyID] = key
@@ -120,7 +134,6 @@ func (s *replicaState) add(e FeedEvent) {
 		s.segments[u.State.Key] = u.Apply(s.segments[u.State.Key])
 	}
 	delete(s.segments, e.SegmentKey)
-	delete(s.flags, e.FlagKey)
 	delete(s.keys, e.KeyID)
 }
 
@@ -133,54 +146,102 @@ func (r *Replica) replace(next replicaState) {
 	r.current = next
 	r.showEnvironment()
 	r.showKeys(before.keys)
+	changed := changedKeys{flags: map[string]bool{}, segments: map[string]bool{}}
 	for key := range before.segments {
-		if next.segments[key] == nil {
-			r.showSegmentOf(key, nil)
-		}
+		changed.segments[key] = next.segments[key] == nil
 	}
 	for key, segment := range next.segments {
-		if was := before.segments[key]; was == nil || was.Version != segment.Version || was.ID != segment.ID ||
-			!bytes.Equal(was.Salt, segment.Salt) {
-			r.showSegmentOf(key, segment)
-		}
+		was := before.segments[key]
+		changed.segments[key] = was == nil || was.Version != segment.Version || was.ID != segment.ID ||
+			!bytes.Equal(was.Salt, segment.Salt)
 	}
 	for key := range before.flags {
-		if next.flags[key] == nil {
-			r.showFlag(key, nil)
-		}
+		changed.flags[key] = next.flags[key] == nil
+	}
+	for key, last := range next.deleted {
+		was := before.deleted[key]
+		changed.flags[key] = changed.flags[key] || was == nil || was.Version != last.Version
 	}
 	for key, flag := range next.flags {
-		if was := before.flags[key]; was == nil || was.Version != flag.Version || !sameExceptVersion(was, flag) {
-			r.showFlag(key, flag)
-		}
+		was := before.flags[key]
+		changed.flags[key] = was == nil || was.Version != flag.Version || !sameExceptVersion(was, flag)
 	}
+	r.show(changed)
 	r.tenants.Store(r.tenant.id, r.tenant)
 }
 
-// change shows a change of one flag or of keys.
-func (r *Replica) change(e FeedEvent) {
+// change shows what some events tell.
+func (r *Replica) change(list ...FeedEvent) {
 	keys := maps.Clone(r.current.keys)
-	if e.Type == FeedState {
-		r.current.keys = map[string]*EvaluationKey{}
+	changed := changedKeys{flags: map[string]bool{}, segments: map[string]bool{}}
+	for _, e := range list {
+		if e.Type == FeedState {
+			r.current.keys = map[string]*EvaluationKey{}
+		}
+		r.current.add(e)
+		if e.Environment != nil {
+			r.current.environment = *e.Environment
+			r.showEnvironment()
+		}
+		if e.Flag != nil {
+			changed.flags[e.Flag.Key] = true
+		}
+		if e.Segment != nil {
+			changed.segments[e.Segment.State.Key] = true
+		}
+		changed.flags[e.FlagKey], changed.segments[e.SegmentKey] = true, true
 	}
-	r.current.add(e)
-	if e.Environment != nil {
-		r.current.environment = *e.Environment
-		r.showEnvironment()
-	}
-	if e.Flag != nil {
-		r.showFlag(e.Flag.Key, e.Flag)
-	}
-	if e.FlagKey != "" {
-		r.showFlag(e.FlagKey, nil)
-	}
-	if e.Segment != nil {
-		r.showSegmentOf(e.Segment.State.Key, r.current.segments[e.Segment.State.Key])
-	}
-	if e.SegmentKey != "" {
-		r.showSegmentOf(e.SegmentKey, nil)
-	}
+	r.show(changed)
 	r.showKeys(keys)
+}
+
+// changedKeys are the flags and segments that are true.
+type changedKeys struct{ flags, segments map[string]bool }
+
+// show shows flags and segments as they are now: segments first, then flags after those that they require, so that no
+// answer misses one. What is gone comes last.
+func (r *Replica) show(changed changedKeys) {
+	delete(changed.flags, "")
+	delete(changed.segments, "")
+	eachChanged(changed.segments, func(key string) {
+		if segment := r.current.segments[key]; segment != nil {
+			r.showSegmentOf(key, segment)
+		}
+	})
+	shown := map[string]bool{}
+	var show func(key string)
+	show = func(key string) {
+		flag := r.current.flags[key]
+		if shown[key] || flag == nil || !changed.flags[key] {
+			return
+		}
+		shown[key] = true
+		for _, required := range flag.RequiredFlags(r.current.environment.Environment.ID) {
+			show(required)
+		}
+		r.showFlag(key, flag)
+	}
+	eachChanged(changed.flags, show)
+	eachChanged(changed.flags, func(key string) {
+		if r.current.flags[key] == nil {
+			r.showFlag(key, nil)
+		}
+	})
+	eachChanged(changed.segments, func(key string) {
+		if r.current.segments[key] == nil {
+			r.showSegmentOf(key, nil)
+		}
+	})
+	maps.DeleteFunc(r.current.deleted, func(key string, _ *state.Flag) bool { return !r.tenant.dependents.requires(key) })
+}
+
+// eachChanged calls f with each key that is true, in order.
+func eachChanged(keys map[string]bool, f func(key string)) {
+	for _, key := range slices.Sorted(maps.Keys(keys)) {
+		if keys[key] {
+			f(key)
+		}
+	}
 }
 
 // Revoke removes all keys: the feed is refused, and can no longer tell which of them are gone.
@@ -257,10 +318,13 @@ func (r *Replica) showFlag(key string, next *state.Flag) {
 	t.flagsChanged.Store(new(r.Position()))
 	r.count(before, -1)
 	if next == nil {
-		t.users.replace(key, before.segmentsUsed(), nil)
-		t.flags.Delete(key)
+		last := r.current.deleted[key]
+		if last == nil {
+			last = &state.Flag{FlagCreated: events.FlagCreated{TenantID: t.id, Key: key}}
+		}
+		t.showFlag(key, before, nil, last)
 		t.keysGeneration.Add(1)
-		r.changes.add(t, change)
+		r.addChange(change)
 		return
 	}
 	after, err := newFlag(next, t.state.Load().Environments, before)
@@ -268,8 +332,7 @@ func (r *Replica) showFlag(key string, next *state.Flag) {
 		r.faults.Add(1)
 	}
 	r.count(after, +1)
-	t.users.replace(key, before.segmentsUsed(), after.segmentsUsed())
-	t.flags.Store(key, after)
+	t.showFlag(key, before, after, nil)
 	if before == nil {
 		t.keysGeneration.Add(1)
 	}
@@ -277,7 +340,16 @@ func (r *Replica) showFlag(key string, next *state.Flag) {
 		change.Environment = versionOnly
 	}
 	change.Version, change.Time, change.ClientSide = next.Version, next.UpdatedAt, next.ClientSide
-	r.changes.add(t, change)
+	r.addChange(change)
+}
+
+// addChange adds a change of a flag, and one of the flags that depend on it.
+func (r *Replica) addChange(c Change) {
+	r.changes.add(r.tenant, c)
+	all := func(string) bool { return true }
+	if dependents := r.tenant.flagChange(c.Key, all); dependents != nil && c.Environment != versionOnly {
+		r.changes.add(r.tenant, Change{Time: c.Time, Version: c.Version, Deleted: c.Deleted, Dependents: dependents})
+	}
 }
 
 // count adds n times a flag to its project, which exists while it has flags: the feed does not tell of projects.
@@ -313,6 +385,9 @@ func (r *Replica) Contents() []FeedEvent {
 	}
 	for _, flag := range r.current.flags {
 		list[1].Flags = append(list[1].Flags, flag)
+	}
+	for key, last := range r.current.deleted {
+		list = append(list, FeedEvent{Type: FeedState, FlagKey: key, Deleted: last})
 	}
 	for _, segment := range r.current.segments {
 		list = append(list, FeedEvent{Type: FeedState, Segment: newSegmentUpdate(nil, segment)})

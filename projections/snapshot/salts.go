@@ -163,6 +163,6 @@ func (s *Snapshot) setSalt(t *Tenant, key string) {
 	_ = t.showSegment(&next) // reported when the rules came
 	s.changes.add(t, Change{
 		Position: s.Position(), Time: next.UpdatedAt, Version: next.Version, Deleted: !next.Exists,
-		Segment: t.segmentChange(key),
+		Dependents: t.segmentChange(key),
 	})
 }

@@ -1,10 +1,7 @@
 package snapshot
 
 import (
-	"maps"
 	"slices"
-	"sync"
-	"time"
 
 	"flagledger/events"
 	"flagledger/events/state"
@@ -12,7 +9,7 @@ import (
 )
 
 // Segments returns the tenant's segments at this moment.
-func (t *Tenant) Segments() *evaluation.Segments { return t.segments.Load() }
+func (t *Tenant) Segments() *evaluation.Segments { return t.Dependencies().Segments() }
 
 // SegmentCount counts the tenant's segments.
 func (t *Tenant) SegmentCount() (n int) {
@@ -24,57 +21,13 @@ func (t *Tenant) SegmentCount() (n int) {
 	return n
 }
 
-// FlagWithSegments finds a flag by its key, and the tenant's segments at the same moment: those of another moment might
-// give an answer that no moment gives.
-func (t *Tenant) FlagWithSegments(key string) (f *Flag, segments *evaluation.Segments, ok bool) {
-	for {
-		segments = t.segments.Load()
-		f, ok = t.flags.Load(key)
-		if t.segments.Load() == segments {
-			return f, segments, ok
-		}
+// segmentDependents returns the keys of the flags that refer to a segment in an environment.
+func (t *Tenant) segmentDependents(key string) []string {
+	var list []dependency
+	for _, e := range t.Environments() {
+		list = append(list, dependency{environmentID: e.ID, segmentKey: key})
 	}
-}
-
-// segmentUsers has the flags whose rules refer to each segment.
-type segmentUsers struct {
-	mu     sync.RWMutex
-	flags  map[string]map[string]bool // keys of flags by the key of a segment
-	broken map[string]bool            // keys of flags with problems
-}
-
-// replace notes that a flag refers to some segments in place of others.
-func (u *segmentUsers) replace(flagKey string, before, after []string) {
-	if len(before) == 0 && len(after) == 0 {
-		return
-	}
-	u.mu.Lock()
-	defer u.mu.Unlock()
-	for _, key := range before {
-		if delete(u.flags[key], flagKey); len(u.flags[key]) == 0 {
-			delete(u.flags, key)
-		}
-	}
-	for _, key := range after {
-		if u.flags == nil {
-			u.flags = map[string]map[string]bool{}
-		}
-		if u.flags[key] == nil {
-			u.flags[key] = map[string]bool{}
-		}
-		u.flags[key][flagKey] = true
-	}
-}
-
-// of returns the sorted keys of the flags that refer to one of some segments.
-func (u *segmentUsers) of(keys ...string) []string {
-	u.mu.RLock()
-	defer u.mu.RUnlock()
-	flags := map[string]bool{}
-	for _, key := range keys {
-		maps.Copy(flags, u.flags[key])
-	}
-	return slices.Sorted(maps.Keys(flags))
+	return t.dependents.of(list...)
 }
 
 // SegmentUser is a rule that refers to a segment: of a flag in an environment, or of a segment.
@@ -87,7 +40,7 @@ type SegmentUser struct {
 
 // SegmentUsers returns the rules that refer to a segment: those of flags first, by their keys.
 func (t *Tenant) SegmentUsers(key string) (users []SegmentUser) {
-	for _, flagKey := range t.users.of(key) {
+	for _, flagKey := range t.segmentDependents(key) {
 		f, ok := t.Flag(flagKey)
 		if !ok {
 			continue
@@ -113,20 +66,14 @@ func (t *Tenant) SegmentUserCount(key string) int { return t.segmentUserCounts(k
 
 // SegmentUserCounts counts the flags and segments whose rules refer to each segment, by key.
 func (t *Tenant) SegmentUserCounts() map[string]int {
-	return t.segmentUserCounts(t.users.segments()...)
+	return t.segmentUserCounts(t.dependents.segments()...)
 }
 
 // segmentUserCounts counts the flags that refer to some segments, and the segments that refer to any.
 func (t *Tenant) segmentUserCounts(keys ...string) map[string]int {
 	counts := map[string]int{}
 	for _, key := range keys {
-		for _, flagKey := range t.users.of(key) {
-			f, ok := t.Flag(flagKey)
-			uses := func(e events.EnvironmentRef) bool { return slices.Contains(f.Segments(e.ID), key) }
-			if ok && slices.ContainsFunc(t.Environments(), uses) {
-				counts[key]++
-			}
-		}
+		counts[key] = len(t.segmentDependents(key))
 	}
 	for _, s := range t.Segments().All() {
 		if s.State().Exists {
@@ -179,11 +126,11 @@ func (s *Snapshot) applySegment(run []events.Recorded, fault func(events.Recorde
 	}
 	t.flagsChanged.Store(&last.Position)
 	if next.Exists != existed || !slices.Equal(next.Uses, uses) {
-		s.noteProblems(t, t.users.of(t.Segments().LeadingTo(key)...)...)
+		s.broken.mark(t)
 	}
 	s.changes.add(t, Change{
 		Position: last.Position, Time: last.At, Version: next.Version, Deleted: !next.Exists,
-		Segment: t.segmentChange(key),
+		Dependents: t.segmentChange(key),
 	})
 }
 
@@ -199,145 +146,10 @@ func (t *Tenant) showSegment(next *state.Segment) error {
 	}
 	t.flagBytes.Add(int64(next.Bytes()))
 	if next.Exists || t.SegmentUserCount(next.Key) > 0 {
-		t.segments.Store(segments.With(compiled))
+		segments = segments.With(compiled)
 	} else {
-		t.segments.Store(segments.Without(next.Key))
+		segments = segments.Without(next.Key)
 	}
+	t.dependencies.Store(t.Dependencies().WithSegments(segments))
 	return err
-}
-
-// maxChangedFlags limits the flags that a change of a segment names.
-const maxChangedFlags = 500
-
-// SegmentChange is a change of a segment, and which flags it may change.
-type SegmentChange struct {
-	Key   string
-	Flags []FlagOfSegment // that refer to the segment, also through other segments
-	Many  bool            // there are too many flags to name
-}
-
-// FlagOfSegment is a flag that refers to a segment in an environment.
-type FlagOfSegment struct {
-	Key           string
-	EnvironmentID string
-	Version       events.Revision
-	ClientSide    bool
-}
-
-// segmentChange finds the flags that a change of a segment concerns.
-func (t *Tenant) segmentChange(key string) *SegmentChange {
-	change := &SegmentChange{Key: key}
-	through := t.Segments().LeadingTo(key)
-	for _, flagKey := range t.users.of(through...) {
-		f, ok := t.Flag(flagKey)
-		if !ok {
-			continue
-		}
-		for _, e := range t.Environments() {
-			if !slices.ContainsFunc(f.Segments(e.ID), func(used string) bool { return slices.Contains(through, used) }) {
-				continue
-			}
-			if len(change.Flags) == maxChangedFlags {
-				return &SegmentChange{Key: key, Many: true}
-			}
-			change.Flags = append(change.Flags, FlagOfSegment{flagKey, e.ID, f.Version(), f.State().ClientSide})
-		}
-	}
-	return change
-}
-
-// In returns the part of the change for one environment, or all of it for an empty id; nil if it changes no flag there.
-func (c *SegmentChange) In(environmentID string) *SegmentChange {
-	return c.where(func(f FlagOfSegment) bool { return environmentID == "" || f.EnvironmentID == environmentID })
-}
-
-// ClientSide returns the part of the change that browsers see, nil if there is none.
-func (c *SegmentChange) ClientSide() *SegmentChange {
-	return c.where(func(f FlagOfSegment) bool { return f.ClientSide })
-}
-
-// where returns the part of the change for some flags, nil if there are none.
-func (c *SegmentChange) where(is func(FlagOfSegment) bool) *SegmentChange {
-	part := &SegmentChange{Key: c.Key, Many: c.Many}
-	for _, f := range c.Flags {
-		if is(f) {
-			part.Flags = append(part.Flags, f)
-		}
-	}
-	if len(part.Flags) == 0 && !part.Many {
-		return nil
-	}
-	return part
-}
-
-// FlagProblem is a problem of a flag in an environment.
-type FlagProblem struct {
-	evaluation.Problem
-	Environment string // its name
-}
-
-// FlagProblems returns what is wrong with the segments that a flag's rules lead to.
-func (t *Tenant) FlagProblems(key string) (problems []FlagProblem) {
-	f, segments, ok := t.FlagWithSegments(key)
-	if !ok {
-		return nil
-	}
-	for _, e := range t.Environments() {
-		for _, p := range segments.Problems(f.Segments(e.ID)) {
-			problems = append(problems, FlagProblem{p, e.Name})
-		}
-	}
-	return problems
-}
-
-// noteProblems counts those of some flags that have problems.
-func (s *Snapshot) noteProblems(t *Tenant, flagKeys ...string) {
-	for _, key := range flagKeys {
-		broken := len(t.FlagProblems(key)) > 0
-		t.users.mu.Lock()
-		switch {
-		case broken && !t.users.broken[key]:
-			if t.users.broken == nil {
-				t.users.broken = map[string]bool{}
-			}
-			t.users.broken[key] = true
-			s.brokenFlags.Add(1)
-		case !broken && t.users.broken[key]:
-			delete(t.users.broken, key)
-			s.brokenFlags.Add(-1)
-		}
-		t.users.mu.Unlock()
-	}
-}
-
-// segments returns the keys of the segments that flags refer to.
-func (u *segmentUsers) segments() []string {
-	u.mu.RLock()
-	defer u.mu.RUnlock()
-	return slices.Collect(maps.Keys(u.flags))
-}
-
-// forgetProblems ends counting the flags of a deleted tenant.
-func (s *Snapshot) forgetProblems(t *Tenant) {
-	t.users.mu.Lock()
-	defer t.users.mu.Unlock()
-	s.brokenFlags.Add(-int64(len(t.users.broken)))
-	t.users.flags, t.users.broken = nil, nil
-}
-
-// BrokenFlags counts the flags whose rules lead to a segment that is missing, or to a cycle.
-func (s *Snapshot) BrokenFlags() int { return int(s.brokenFlags.Load()) }
-
-// SegmentsChanged returns when a segment that a flag's rules lead to last changed, as recorded; zero without one.
-func (t *Tenant) SegmentsChanged(flagKey string) (newest time.Time) {
-	f, segments, ok := t.FlagWithSegments(flagKey)
-	if !ok {
-		return newest
-	}
-	for _, key := range segments.Reach(f.AllSegments()) {
-		if segment, ok := segments.Last(key); ok && segment.State().UpdatedAt.After(newest) {
-			newest = segment.State().UpdatedAt
-		}
-	}
-	return newest
 }

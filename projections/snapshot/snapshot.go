@@ -37,7 +37,7 @@ type Snapshot struct {
 	position       atomic.Pointer[events.Position]
 	faults         atomic.Int64
 	salts          salts
-	brokenFlags    atomic.Int64 // whose rules lead to a missing segment, or to a cycle
+	broken         brokenFlags
 	changes        changes
 	engine         string                 // of the store; set by Run
 	logName        atomic.Pointer[string] // of the log in the snapshot; empty while that has no events
@@ -78,6 +78,7 @@ func New(o Options) *Snapshot {
 		projects:       map[string]*Tenant{},
 		changes:        changes{size: maxChanges},
 		salts:          newSalts(o.Salts),
+		broken:         brokenFlags{marked: map[*Tenant]bool{}, more: make(chan struct{}, 1)},
 		ready:          make(chan struct{}),
 	}
 	s.position.Store(&events.Position{})
@@ -105,6 +106,7 @@ func (s *Snapshot) Run(ctx context.Context, store events.Store, applied func(eve
 		beside.Go(func() { s.copy.saveFromTimeToTime(ctx, s, log) })
 	}
 	beside.Go(func() { s.loadSalts(ctx, log) })
+	beside.Go(func() { s.countBroken(ctx) })
 	s.follow(ctx, store, applied, log)
 	beside.Wait()
 	if s.copy != nil {
@@ -263,8 +265,11 @@ func (s *Snapshot) applyFlag(run []events.Recorded, fault func(events.Recorded, 
 	if before != nil {
 		next = before.State().Clone()
 	}
+	changed, last := environmentIDs{}, run[len(run)-1]
 	for e, fact := range facts[events.FlagFact](run, fault) {
 		t.flagsChanged.Store(&e.Position)
+		environmentID, _ := concerns(fact)
+		changed[environmentID] = true
 		was := next.Exists && next.ClientSide
 		next.Apply(e)
 		s.changes.note(t, key, e, fact, was, next.ClientSide)
@@ -276,21 +281,28 @@ func (s *Snapshot) applyFlag(run []events.Recorded, fault func(events.Recorded, 
 			fault(run[len(run)-1], err)
 		}
 	}
-	t.users.replace(key, before.segmentsUsed(), after.segmentsUsed())
 	t.count(before, -1)
 	t.count(after, +1)
-	if after == nil {
-		t.flags.Delete(key)
-	} else {
-		t.flags.Store(strings.Clone(key), after) // else the key would keep the stream's name in memory
+	next.Key = strings.Clone(key) // else the key would keep the stream's name in memory
+	t.showFlag(next.Key, before, after, &next)
+	exists := (before == nil) != (after == nil)
+	if len(before.dependencies()) > 0 || len(after.dependencies()) > 0 || exists && t.dependents.requires(key) {
+		s.broken.mark(t)
 	}
-	if len(before.segmentsUsed()) > 0 || len(after.segmentsUsed()) > 0 {
-		s.noteProblems(t, key)
-	}
-	if (before == nil) != (after == nil) {
+	if exists {
 		t.keysGeneration.Add(1)
 	}
+	if dependents := t.flagChange(key, changed.has); dependents != nil {
+		s.changes.add(t, Change{
+			Position: last.Position, Time: last.At, Version: last.Revision, Deleted: after == nil, Dependents: dependents,
+		})
+	}
 }
+
+// environmentIDs is a set of environments; an empty id in it stands for all.
+type environmentIDs map[string]bool
+
+func (s environmentIDs) has(id string) bool { return s[id] || s[""] }
 
 func (s *Snapshot) applyProject(e events.Recorded, fact events.ProjectFact) error {
 	id := strings.TrimPrefix(e.Stream, events.ProjectStream(""))
@@ -348,8 +360,10 @@ func (s *Snapshot) applyTenant(e events.Recorded, fact events.TenantFact) error 
 		next = tenantState{}
 		t.flags.Clear()
 		s.salts.forgetTenant(t)
-		t.segments.Store(nil)
-		s.forgetProblems(t)
+		t.dependencies.Store(nil)
+		if t.dependents.clear() {
+			s.broken.mark(t)
+		}
 		t.flagBytes.Store(0)
 		t.projects.Range(func(id string, _ *project) bool {
 			delete(s.projects, id)

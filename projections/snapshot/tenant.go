@@ -24,8 +24,8 @@ type Tenant struct {
 	// first.
 	flagsChanged atomic.Pointer[events.Position]
 	members      *xsync.Map[string, member]
-	segments     atomic.Pointer[evaluation.Segments]
-	users        segmentUsers // flags by segment
+	dependencies atomic.Pointer[evaluation.Dependencies]
+	dependents   dependents
 	projects     *xsync.Map[string, *project]
 	clients      []string // the ids of the OAuth clients; only apply uses it
 	feed         tenantFeed

@@ -32,6 +32,7 @@ func drawCommand(t *rapid.T, key string, f state.Flag) commands.Command[state.Fl
 			ClientSide:   rapid.Bool().Draw(t, "clientSide"),
 			Owner:        drawText(t),
 			Links:        drawLinks(t),
+			OffServes:    maybe(t, drawOffServes),
 			Salt:         commands.NewSalt(),
 			DefaultValue: maybeValue(t, kind),
 		}
@@ -76,6 +77,7 @@ func drawCommand(t *rapid.T, key string, f state.Flag) commands.Command[state.Fl
 			ClientSide:   maybe(t, func(t *rapid.T) bool { return rapid.Bool().Draw(t, "clientSide") }),
 			Owner:        maybe(t, drawText),
 			Links:        maybe(t, drawLinks),
+			OffServes:    maybe(t, drawOffServes),
 			Status: maybe(t, func(t *rapid.T) events.FlagStatus {
 				return rapid.SampledFrom([]events.FlagStatus{events.ActiveFlag, events.ActiveFlag, events.InactiveFlag, events.ArchivedFlag}).
 					Draw(t, "status")
@@ -135,6 +137,10 @@ func drawText(t *rapid.T) string {
 
 func drawTags(t *rapid.T) []string {
 	return rapid.SliceOfN(rapid.StringMatching(`[a-c"{},]{1,2}`), 0, 4).Draw(t, "tags")
+}
+
+func drawOffServes(t *rapid.T) string {
+	return rapid.SampledFrom([]string{"value", "code"}).Draw(t, "offServes")
 }
 
 func drawLinks(t *rapid.T) []events.Link {

@@ -203,6 +203,7 @@ func (v views) checkRows(t rapid.TB, key string, f state.Flag) {
 			Tags:         f.Tags,
 			Permanent:    f.Permanent,
 			ClientSide:   f.ClientSide,
+			OffServes:    f.OffServes,
 			Links:        f.Links, // an owner who is no member is not shown
 			Status:       string(f.Status),
 			Version:      int64(f.Version),
@@ -245,6 +246,7 @@ type shownFlag struct {
 	ProjectID            *string
 	Permanent            bool
 	ClientSide           bool
+	OffServes            string
 	Links                []events.Link
 	Status               string
 	Version              events.Revision
@@ -265,6 +267,7 @@ func shown(f state.Flag, environmentID string) shownFlag {
 		Tags:         f.Tags,
 		Permanent:    f.Permanent,
 		ClientSide:   f.ClientSide,
+		OffServes:    f.OffServes.Text(),
 		Status:       string(f.Status),
 		Version:      f.Version,
 		CreatedAt:    f.CreatedAt,

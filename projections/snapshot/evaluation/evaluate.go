@@ -8,7 +8,8 @@ import (
 	"flagledger/events"
 )
 
-// Reason says why a value was served. OFF, RULE_MATCH and FALLTHROUGH are LaunchDarkly's names; ARCHIVED is ours.
+// Reason says why a value was served. OFF, RULE_MATCH, FALLTHROUGH and PREREQUISITE_FAILED are LaunchDarkly's
+// names; ARCHIVED is ours.
 type Reason string
 
 // The reasons.
@@ -17,6 +18,8 @@ const (
 	Off         Reason = "OFF"
 	RuleMatch   Reason = "RULE_MATCH"
 	Fallthrough Reason = "FALLTHROUGH"
+	// PrerequisiteFailed is of a flag that is off because of another one that it requires.
+	PrerequisiteFailed Reason = "PREREQUISITE_FAILED"
 )
 
 // Result is what a flag serves.
@@ -30,9 +33,11 @@ type Result struct {
 	Split         bool   // the variation was chosen by weight
 	HasRules      bool   // the environment has rules, whether or not one matched; false if the flag is off
 	Version       events.Revision
-	ChangedAt     time.Time // when the flag got the version, as recorded; zero if it serves a part of an older one
-	// AskedAt is when the newest segment changed that was asked or that such a one leads to, as recorded. Asked is false
-	// if the answer depends on the flag alone.
+	ChangedAt     time.Time // when the flag got the version, as recorded; zero if it, or a flag that it requires, serves a part of an older one
+	// Prerequisite is the key of the required flag because of which the flag is off; empty for another reason.
+	Prerequisite string
+	// AskedAt is when the newest of all changed that was asked beside the flag, as recorded: segments and required flags,
+	// and what they lead to as far as it decides on cycles. Asked is false if the answer depends on the flag alone.
 	AskedAt  time.Time
 	Asked    bool
 	AskedNow time.Time // the time of the evaluation; zero if that was not asked
@@ -47,19 +52,27 @@ type Context struct {
 	// them.
 	Attributes map[string]any
 
-	Segments    *Segments // of the tenant
-	Environment string    // its name
-	Now         time.Time // of the evaluation; if zero, it is set when it is asked
-	asked       asked
+	Dependencies *Dependencies // of the tenant's flags
+	Environment  string        // its name
+	Now          time.Time     // of the evaluation; if zero, it is set when it is asked
+	asked        asked
+	required     []answered // what the evaluation has asked of required flags; its memory is reused
 }
 
 // NoUnitError reports that the attribute that a split buckets by is missing.
 type NoUnitError struct {
 	Attribute string // targetingKey, or the name of an attribute
+	FlagKey   string // of the flag with the split if another one requires it; empty for the flag itself
 }
 
-func (e *NoUnitError) Error() string {
-	return e.Attribute + " is required: the flag splits its traffic by it"
+func (e *NoUnitError) Error() string { return e.Attribute + " " + e.Because() }
+
+// Because says why the attribute is required.
+func (e *NoUnitError) Because() string {
+	if e.FlagKey != "" {
+		return "is required: the flag requires " + e.FlagKey + ", which splits its traffic by it"
+	}
+	return "is required: the flag splits its traffic by it"
 }
 
 // ErrTooLarge reports that comparing a context with the rules of a flag would take too long.
@@ -71,7 +84,7 @@ var (
 	False = json.RawMessage("false")
 )
 
-var errNoTargetingKey = &NoUnitError{events.TargetingKey}
+var errNoTargetingKey = &NoUnitError{Attribute: events.TargetingKey}
 
 // Evaluate returns what the flag serves in an environment, without allocating. The error is a *NoUnitError or
 // ErrTooLarge.
@@ -85,13 +98,17 @@ func (f *Flag) EvaluateShort(environmentID string, c *Context) (Result, error) {
 }
 
 func (f *Flag) evaluate(environmentID string, c *Context, left effort) (Result, error) {
-	c.asked = asked{}
-	r, err := f.decide(environmentID, c, left)
+	c.asked, c.required = asked{}, c.required[:0]
+	r, err := f.decide(environmentID, c, &left, 1)
 	r.Asked, r.AskedAt, r.AskedNow = c.asked.any, c.asked.newest, c.asked.now
+	if c.asked.stale {
+		r.ChangedAt = time.Time{}
+	}
 	return r, err
 }
 
-func (f *Flag) decide(environmentID string, c *Context, left effort) (Result, error) {
+// decide evaluates the flag, of which chain flags require each other, with this one as the last.
+func (f *Flag) decide(environmentID string, c *Context, left *effort, chain int) (Result, error) {
 	r := Result{Value: f.defaultValue, Version: f.version}
 	if !f.stale {
 		r.ChangedAt = f.state.UpdatedAt
@@ -105,13 +122,23 @@ func (f *Flag) decide(environmentID string, c *Context, left effort) (Result, er
 		r.Reason = Off
 		return r, nil
 	}
+	if list := e.required(); len(list) > 0 {
+		unmet, err := f.unmet(list, environmentID, c, left, chain)
+		if err != nil {
+			return Result{}, err
+		}
+		if unmet != nil {
+			r.Reason, r.Prerequisite = PrerequisiteFailed, unmet.FlagKey
+			return r, nil
+		}
+	}
 	r.Enabled, r.Reason = true, Fallthrough
 	if t := e.targeting; t != nil {
 		r.HasRules = len(t.rules) > 0
 		for i := range t.rules {
 			rule := &t.rules[i]
-			matched := rule.matches(c, &left)
-			if left < 0 {
+			matched := rule.matches(c, left)
+			if *left < 0 {
 				return Result{}, ErrTooLarge
 			}
 			if matched {

@@ -19,10 +19,12 @@ type Step struct {
 	RuleName   string      // empty for a rule without a name
 	Conditions []Condition // up to the first that did not match
 
-	// Of a segment that a rule asked. RuleID is the segment's rule that decided.
-	Segment        string
-	SegmentVersion events.Revision // 0 for one that never was
-	List           events.MemberList
+	Key     string            // of a segment that a rule asked, or of a flag that is required
+	Version events.Revision   // of that; 0 for one that never was
+	List    events.MemberList // of a segment, if it decided. RuleID may be the segment's rule that did
+
+	Prerequisite *state.Prerequisite // what is demanded of a required flag; nil in other steps
+	Steps        []Step              // of a required flag, where it was asked first
 }
 
 // StepKind is what a step asks.
@@ -30,13 +32,14 @@ type StepKind string
 
 // Kinds of steps in the order of evaluation.
 const (
-	StatusStep      StepKind = "status"      // active, inactive or archived
-	EnvironmentStep StepKind = "environment" // enabled or disabled
-	SegmentStep     StepKind = "segment"     // a SegmentOutcome; before the rule that asked
-	RuleStep        StepKind = "rule"        // matched or not_matched
-	FallthroughStep StepKind = "fallthrough" // served or not_set
-	WeightsStep     StepKind = "weights"     // served or no_weights
-	DefaultStep     StepKind = "default"     // served
+	StatusStep      StepKind = "status"       // active, inactive or archived
+	EnvironmentStep StepKind = "environment"  // enabled or disabled
+	RequiredStep    StepKind = "prerequisite" // a PrerequisiteOutcome
+	SegmentStep     StepKind = "segment"      // a SegmentOutcome; before the rule that asked
+	RuleStep        StepKind = "rule"         // matched or not_matched
+	FallthroughStep StepKind = "fallthrough"  // served or not_set
+	WeightsStep     StepKind = "weights"      // served or no_weights
+	DefaultStep     StepKind = "default"      // served
 )
 
 // Condition is a condition that was evaluated.
@@ -67,54 +70,98 @@ func Explain(s state.Flag, environmentID string, c *Context) (Result, Explanatio
 	if err != nil {
 		return Result{}, Explanation{}, err
 	}
-	x := Explanation{}
-	served, salt := x.follow(f, s, environmentID, c)
+	x := explainer{environmentID: environmentID, context: c, left: maxEffort, room: maxExplained}
+	steps, served, salt := x.follow(f, 1)
+	explanation := Explanation{Steps: steps}
 	if served != nil {
-		x.Split = served.explain(c, salt, result.VariationID)
+		explanation.Split = served.explain(c, salt, result.VariationID)
 	}
-	return result, x, nil
+	return result, explanation, nil
 }
 
-// follow records the steps of a successful evaluation up to the one that decides. It returns the split of this step
-// and its salt, nil if there is none.
-func (x *Explanation) follow(f *Flag, s state.Flag, environmentID string, c *Context) (served *rollout, salt string) {
-	note := func(kind StepKind, outcome string) { x.Steps = append(x.Steps, Step{Kind: kind, Outcome: outcome}) }
+// maxExplained limits the bytes of rules in the steps of required flags. Beyond it they have no steps.
+const maxExplained = 1 << 20
+
+// explainer follows a successful evaluation, whose context has the answers of the required flags.
+type explainer struct {
+	environmentID string
+	context       *Context
+	left          effort
+	room          int             // what is left of maxExplained
+	shown         map[string]bool // required flags with steps
+}
+
+// follow returns the steps of a flag up to the one that decides. chain counts the flags up to this one that require
+// each other. It returns the split of the last step and its salt, nil if there is none.
+func (x *explainer) follow(f *Flag, chain int) (steps []Step, served *rollout, salt string) {
+	s := f.state
+	note := func(kind StepKind, outcome string) { steps = append(steps, Step{Kind: kind, Outcome: outcome}) }
 	if note(StatusStep, string(s.Status)); f.status != active {
-		return nil, ""
+		return steps, nil, ""
 	}
-	e := f.environment(environmentID)
+	e := f.environment(x.environmentID)
 	if e == nil || !e.enabled {
 		note(EnvironmentStep, "disabled")
-		return nil, ""
+		return steps, nil, ""
 	}
 	note(EnvironmentStep, "enabled")
-	left, targets := maxEffort, e.targeting
+	for i := range e.required() {
+		step := x.require(f, &e.required()[i], chain)
+		if steps = append(steps, step); step.Outcome != string(Met) {
+			return steps, nil, ""
+		}
+	}
+	targets := e.targeting
 	if targets == nil {
 		targets = &targeting{}
 	}
 	for i := range targets.rules {
-		rule := s.Rules[environmentID][i]
-		c.asked.explain = &x.Steps
-		step, matched := explainRule(targets.rules[i].conditions, rule, c, &left)
-		c.asked.explain = nil
-		if x.Steps = append(x.Steps, step); matched {
-			return targets.rules[i].serve.rollout, rule.Salt
+		rule := s.Rules[x.environmentID][i]
+		x.context.asked.explain = &steps
+		step, matched := explainRule(targets.rules[i].conditions, rule, x.context, &x.left)
+		x.context.asked.explain = nil
+		if steps = append(steps, step); matched {
+			return steps, targets.rules[i].serve.rollout, rule.Salt
 		}
 	}
 	switch {
 	case targets.fallthroughServe != nil:
 		note(FallthroughStep, "served")
-		return targets.fallthroughServe.rollout, s.Salt
+		return steps, targets.fallthroughServe.rollout, s.Salt
 	case f.split != nil:
 		note(FallthroughStep, "not_set")
 		note(WeightsStep, "served")
-		return f.split, s.Salt
+		return steps, f.split, s.Salt
 	default:
 		note(FallthroughStep, "not_set")
 		note(WeightsStep, "no_weights")
 		note(DefaultStep, "served")
-		return nil, ""
+		return steps, nil, ""
 	}
+}
+
+// require returns the step of a flag that another one requires, with its own steps if it was not shown before.
+func (x *explainer) require(f *Flag, p *state.Prerequisite, chain int) Step {
+	outcome, _ := f.require(p, x.environmentID, x.context, &x.left, chain) // as it was answered
+	step := Step{Kind: RequiredStep, Outcome: string(outcome), Key: p.FlagKey, Prerequisite: p}
+	required := x.context.Dependencies.Find(p.FlagKey)
+	if required == nil {
+		return step
+	}
+	step.Version = required.version
+	asked := required.state.Exists && (outcome == Met || outcome == Unmet)
+	if !asked || required.stale || x.shown[p.FlagKey] {
+		return step
+	}
+	if x.room -= required.state.Bytes(); x.room < 0 {
+		return step
+	}
+	if x.shown == nil {
+		x.shown = map[string]bool{}
+	}
+	x.shown[p.FlagKey] = true
+	step.Steps, _, _ = x.follow(required, chain+1)
+	return step
 }
 
 func explainRule(compiled []condition, r events.Rule, c *Context, left *effort) (step Step, matched bool) {

@@ -5,6 +5,7 @@ package evaluation
 import (
 	"encoding/json"
 	"fmt"
+	"iter"
 	"slices"
 
 	"flagledger/events"
@@ -47,14 +48,15 @@ type Variation struct {
 type environment struct {
 	id        string
 	enabled   bool
-	targeting *targeting // nil without rules and fallthrough
+	targeting *targeting // nil without prerequisites, rules and fallthrough
 }
 
-// targeting is the compiled rules and fallthrough of an environment.
+// targeting is the prerequisites and the compiled rules and fallthrough of an environment.
 type targeting struct {
+	prerequisites    []state.Prerequisite
 	rules            []rule
 	fallthroughServe *serve // served if no rule matches; nil if the flag decides
-	stale            bool   // the newest rules or fallthrough could not be compiled: these are older
+	stale            bool   // the newest rules or fallthrough could not be compiled: all of it is older
 	// segments are the sorted keys of those that the rules refer to.
 	segments []string
 }
@@ -65,8 +67,8 @@ func (f *Flag) Version() events.Revision { return f.version }
 // State returns the state that the flag was compiled from. The caller must not change it.
 func (f *Flag) State() *state.Flag { return f.state }
 
-// Segments returns the sorted keys of the segments that the flag's rules in an environment refer to. They are all that
-// the flag depends on beside itself. The caller must not change them.
+// Segments returns the sorted keys of the segments that the flag's rules in an environment refer to. The
+// caller must not change them.
 func (f *Flag) Segments(environmentID string) []string {
 	if e := f.environment(environmentID); e != nil && e.targeting != nil {
 		return e.targeting.segments
@@ -74,14 +76,15 @@ func (f *Flag) Segments(environmentID string) []string {
 	return nil
 }
 
-// AllSegments returns the keys of the segments that the flag refers to in all environments.
-func (f *Flag) AllSegments() (keys []string) {
-	for i := range f.environments {
-		if t := f.environments[i].targeting; t != nil {
-			keys = append(keys, t.segments...)
+// Targeted yields the ids of the environments in which the flag has prerequisites, rules or a fallthrough.
+func (f *Flag) Targeted() iter.Seq[string] {
+	return func(yield func(string) bool) {
+		for i := range f.environments {
+			if e := &f.environments[i]; e.targeting != nil && !yield(e.id) {
+				return
+			}
 		}
 	}
-	return keys
 }
 
 // Compile compiles a flag's state for some environments, which it keeps. before is the flag as compiled of an earlier
@@ -132,11 +135,13 @@ func Compile(s *state.Flag, environments []events.EnvironmentRef, before *Flag) 
 	return f, firstErr
 }
 
-// sameTargeting reports whether two states of a flag have the same rules and fallthrough in an environment.
+// sameTargeting reports whether two states of a flag have the same prerequisites, rules and fallthrough in an
+// environment.
 func sameTargeting(a, b *state.Flag, environmentID string) bool {
 	s, inA := a.Fallthrough[environmentID]
 	t, inB := b.Fallthrough[environmentID]
-	return inA == inB && sameServe(&s, &t) && sameSlice(a.Rules[environmentID], b.Rules[environmentID])
+	return inA == inB && sameServe(&s, &t) && sameSlice(a.Rules[environmentID], b.Rules[environmentID]) &&
+		sameSlice(a.Prerequisites[environmentID], b.Prerequisites[environmentID])
 }
 
 func sameServe(a, b *events.Serve) bool {
@@ -178,17 +183,17 @@ func (f *Flag) compileVariations(list []events.Variation, before *Flag) (same bo
 	return same
 }
 
-// compileTargeting compiles the rules and the fallthrough of an environment. If that fails, it returns those that the
-// flag had before, nil for none.
+// compileTargeting compiles the prerequisites, the rules and the fallthrough of an environment. If that fails, it
+// returns those that the flag had before, nil for none.
 func (f *Flag) compileTargeting(
 	s *state.Flag, id string, before *Flag, was *environment, sameVariations bool,
 ) (*targeting, error) {
 	list := s.Rules[id]
 	sent, hasFallthrough := s.Fallthrough[id]
-	if len(list) == 0 && !hasFallthrough {
+	if len(list) == 0 && !hasFallthrough && len(s.Prerequisites[id]) == 0 {
 		return nil, nil
 	}
-	t, parsing := &targeting{segments: state.SegmentsOf(list)}, rules.MaxRegexpCost
+	t, parsing := &targeting{prerequisites: s.Prerequisites[id], segments: state.SegmentsOf(list)}, rules.MaxRegexpCost
 	if len(list) > 0 {
 		t.rules = make([]rule, len(list))
 	}

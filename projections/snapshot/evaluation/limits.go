@@ -6,6 +6,13 @@ import (
 	"flagledger/events"
 )
 
+const (
+	// maxFlagChain limits the flags that require each other in a row, the first included.
+	maxFlagChain = 10
+	// maxRequired limits the other flags that a flag requires, also through others, in an environment.
+	maxRequired = 100
+)
+
 // ListLimits lists what evaluations may take.
 func ListLimits() []events.Limit {
 	return []events.Limit{

@@ -93,7 +93,7 @@ func newRollout(salt murmur, bucketBy string, shares []share) *rollout {
 	}
 	r := &rollout{salt: salt, noUnit: errNoTargetingKey, total: total, shares: shares}
 	if bucketBy != "" && bucketBy != events.TargetingKey {
-		r.by, r.noUnit = new(newAttribute(bucketBy)), &NoUnitError{bucketBy}
+		r.by, r.noUnit = new(newAttribute(bucketBy)), &NoUnitError{Attribute: bucketBy}
 	}
 	return r
 }

@@ -72,6 +72,7 @@ type asked struct {
 	any     bool
 	newest  time.Time // of what it has asked
 	now     time.Time // of the evaluation, if that was asked
+	stale   bool      // a required flag serves a part of an older version
 	explain *[]Step   // collects the segments; nil without an explanation
 }
 
@@ -87,17 +88,17 @@ func (x *Context) inSegment(key, from string, left *effort) bool {
 	if *left -= segmentEffort; *left < 0 {
 		return false
 	}
-	s := x.Segments.find(key)
+	segments := x.Dependencies.Segments()
+	s := segments.find(key)
 	answer, version := membership{outcome: NoSegment}, events.Revision(0)
 	if s != nil {
 		version = s.state.Version
-		x.asked.note(x.Segments.newest(s))
+		x.asked.note(segments.graph.newest(key, s.state.UpdatedAt))
 	} else {
 		x.asked.note(time.Time{})
 	}
 	if s != nil && s.state.Exists {
-		if since, cycle := x.Segments.closesCycle(from, key); cycle {
-			x.asked.note(since)
+		if segments.graph.closesCycle(from, key) {
 			answer.outcome = InCycle
 		} else {
 			answer = s.membership(x, left)
@@ -105,7 +106,7 @@ func (x *Context) inSegment(key, from string, left *effort) bool {
 	}
 	if x.asked.explain != nil {
 		*x.asked.explain = append(*x.asked.explain, Step{
-			Kind: SegmentStep, Outcome: string(answer.outcome), Segment: key, SegmentVersion: version, List: answer.list,
+			Kind: SegmentStep, Outcome: string(answer.outcome), Key: key, Version: version, List: answer.list,
 			RuleID: answer.ruleID,
 		})
 	}
@@ -177,7 +178,7 @@ type Check struct {
 
 var errNoRules = errors.New("the rules of the segment cannot be evaluated")
 
-// CheckMember answers whether a context is in a segment, with the segments of the context. Its error is ErrTooLarge, or
+// CheckMember answers whether a context is in a segment, with the dependencies of the context. Its error is ErrTooLarge, or
 // that of rules that cannot be compiled.
 func CheckMember(s *Segment, c *Context) (Check, error) {
 	if s.stale {

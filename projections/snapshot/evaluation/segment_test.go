@@ -101,7 +101,7 @@ func TestSegmentMembership(t *testing.T) {
 		{"ada", nil, asks(false, "outer"), false},
 		{"ada", map[string]any{"country": "fr"}, asks(false, "outer"), true},
 	} {
-		x := Context{TargetingKey: c.key, Attributes: c.attributes, Segments: segments}
+		x := Context{TargetingKey: c.key, Attributes: c.attributes, Dependencies: NewDependencies(segments)}
 		if got := serves(t, asking(t, c.asked), x); got != c.want {
 			t.Errorf("%s with %v is in %s (negate %v): %v", c.key, c.attributes, c.asked.Values, c.asked.Negate, got)
 		}
@@ -122,25 +122,25 @@ func TestLatestUseOfCycleMatchesNobody(t *testing.T) {
 	segments := NewSegments([]*Segment{a, b, c, self, plain})
 	for key, want := range map[string]bool{"a": true, "b": true, "c": true, "self": true, "plain": true} {
 		for _, targetingKey := range []string{"ada", "bob"} { // bob is in c, as the question for a is answered no
-			x := Context{TargetingKey: targetingKey, Segments: segments}
+			x := Context{TargetingKey: targetingKey, Dependencies: NewDependencies(segments)}
 			if got := serves(t, asking(t, asks(false, key)), x); got != want {
 				t.Errorf("%s is in %s: %v", targetingKey, key, got)
 			}
 		}
 	}
-	x := Context{TargetingKey: "bob", Segments: segments}
+	x := Context{TargetingKey: "bob", Dependencies: NewDependencies(segments)}
 	r, _ := asking(t, asks(false, "c")).Evaluate(production.ID, &x)
 	if !r.AskedAt.Equal(at(22)) {
 		t.Errorf("the answer depends on %v, want the newest fact of the cycle", r.AskedAt)
 	}
 	segments = segments.With(segmentOf(t, "b", 50))
-	if serves(t, asking(t, asks(false, "c")), Context{TargetingKey: "bob", Segments: segments}) != true {
+	if serves(t, asking(t, asks(false, "c")), Context{TargetingKey: "bob", Dependencies: NewDependencies(segments)}) != true {
 		t.Error("without the cycle, bob is not in a, and so in c")
 	}
-	if _, closes := segments.closesCycle("c", "a"); closes {
+	if segments.graph.closesCycle("c", "a") {
 		t.Error("the cycle is still there")
 	}
-	if _, closes := segments.With(b).closesCycle("c", "a"); !closes {
+	if !segments.With(b).graph.closesCycle("c", "a") {
 		t.Error("the cycle is not there again")
 	}
 }
@@ -159,7 +159,7 @@ func TestAnswerDependsOnEndOfCycle(t *testing.T) {
 		member bool
 		at     time.Time
 	}{before: {false, at(30)}, after: {true, at(40)}, NewSegments(after.All()): {true, at(40)}, after.Without("c"): {true, at(30)}} {
-		x := Context{TargetingKey: "ada", Segments: segments}
+		x := Context{TargetingKey: "ada", Dependencies: NewDependencies(segments)}
 		r, err := flag.Evaluate(production.ID, &x)
 		if err != nil || string(r.Value) != fmt.Sprint(want.member) || !r.AskedAt.Equal(want.at) {
 			t.Errorf("it serves %s, depending on %v, %v; want %v", r.Value, r.AskedAt, err, want)
@@ -188,7 +188,7 @@ func TestAnswerDependsOnAskedSegments(t *testing.T) {
 		{asking(t, asks(false, "a", "c")), true, at(50)},
 		{asking(t, asks(false, "d")), true, at(50)},
 	} {
-		r, err := c.flag.Evaluate(production.ID, &Context{TargetingKey: "ada", Segments: segments})
+		r, err := c.flag.Evaluate(production.ID, &Context{TargetingKey: "ada", Dependencies: NewDependencies(segments)})
 		if err != nil || r.Asked != c.asked || !r.AskedAt.Equal(c.at) {
 			t.Errorf("asked %v until %v, %v; want %v until %v", r.Asked, r.AskedAt, err, c.asked, c.at)
 		}
@@ -227,14 +227,14 @@ func TestExplanationShowsSegments(t *testing.T) {
 		segmentOf(t, "b", 0, events.SegmentMembersAdded{List: events.Included, Members: []string{"ada"}}),
 	})
 	flag := asking(t, asks(false, "never", "a"))
-	x := Context{TargetingKey: "ada", Segments: segments}
+	x := Context{TargetingKey: "ada", Dependencies: NewDependencies(segments)}
 	_, explanation, err := Explain(*flag.State(), production.ID, &x)
 	if err != nil {
 		t.Fatal(err)
 	}
 	var got []string
 	for _, s := range explanation.Steps[2:] {
-		got = append(got, fmt.Sprint(s.Kind, " ", s.Segment, " ", s.SegmentVersion, " ", s.Outcome, " ", s.List, " ", s.RuleID))
+		got = append(got, fmt.Sprint(s.Kind, " ", s.Key, " ", s.Version, " ", s.Outcome, " ", s.List, " ", s.RuleID))
 	}
 	want := "[segment never 0 missing   segment b 2 member included  segment a 2 member  r1 rule  0 matched  r]"
 	if fmt.Sprint(got) != want {
@@ -258,7 +258,7 @@ func largeSegment(t testing.TB) (*Flag, Context) {
 	}
 	segment := segmentOf(t, "large", 0, events.SegmentMembersAdded{List: events.Included, Members: members})
 	return asking(t, asks(false, "large")),
-		Context{TargetingKey: "user-054321", Segments: NewSegments([]*Segment{segment})}
+		Context{TargetingKey: "user-054321", Dependencies: NewDependencies(NewSegments([]*Segment{segment}))}
 }
 
 func BenchmarkSegmentOf100000Members(b *testing.B) {

@@ -2,84 +2,94 @@ package evaluation
 
 import (
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 )
 
+// limits are the limits of what a node of a graph leads to.
+type limits struct {
+	what  string // the plural of the nodes' name
+	chain int    // nodes in a row, the first included
+	all   int    // other nodes together; 0 for any number
+}
+
+// unusable says by key which of some nodes that exist cannot be led to from another, in place of what that leads to:
+// because they close a cycle or exceed a limit. out and in return what a node leads to and what leads to it directly.
+func unusable(out, in func(key string) []string, from string, keys []string, most limits) map[string]string {
+	found := map[string]string{}
+	before := longestChain(from, in) // ends with from once it is reversed
+	slices.Reverse(before)
+	for _, key := range keys {
+		if path := path(out, key, from, map[string]bool{}); path != nil {
+			found[key] = "closes a cycle: " + arrows(append([]string{from}, path...))
+			continue
+		}
+		chain := append(slices.Clone(before), longestChain(key, out)...)
+		if len(chain) > most.chain {
+			found[key] = fmt.Sprintf("makes a chain of %d %s, at most %d: %s", len(chain), most.what, most.chain, arrows(chain))
+		}
+	}
+	if most.all == 0 || len(found) > 0 || len(keys) == 0 {
+		return found
+	}
+	next := func(key string) []string {
+		if key == from {
+			return keys
+		}
+		return out(key)
+	}
+	for _, key := range leadingTo(from, in) {
+		if n := len(reach(next, key)) - 1; n > most.all {
+			found[keys[len(keys)-1]] = fmt.Sprintf("makes %s lead to %d other %s, at most %d", key, n, most.what, most.all)
+			break
+		}
+	}
+	return found
+}
+
+// FlagsIn are the flags of a tenant in an environment.
+type FlagsIn struct {
+	Exists func(key string) bool
+	// Requires and Dependents return the keys of the flags that one requires, and of those that require it.
+	Requires, Dependents func(key string) []string
+}
+
+// Unusable says by key which of some flags a flag cannot require all together, in place of those that it requires:
+// because they do not exist, close a cycle, or exceed a limit.
+func (f FlagsIn) Unusable(from string, keys []string) map[string]string {
+	found := map[string]string{}
+	var known []string
+	for _, key := range keys {
+		if key == from || f.Exists(key) {
+			known = append(known, key)
+		} else {
+			found[key] = "must be the key of a flag"
+		}
+	}
+	maps.Copy(found, unusable(f.Requires, f.Dependents, from, known, limits{"flags", maxFlagChain, maxRequired}))
+	return found
+}
+
 // Unusable says by key which of some segments the rules of a segment, or of a flag for an empty key, cannot refer to:
 // because they do not exist, close a cycle, or make a chain of more segments than maxChain.
 func (s *Segments) Unusable(from string, keys []string, maxChain int) map[string]string {
-	unusable := map[string]string{}
-	var before []string // the longest chain that leads to from, which ends it
-	if from != "" {
-		referring := s.referring()
-		before = longestChain(from, func(key string) []string { return referring[key] })
-		slices.Reverse(before)
-	}
+	found := map[string]string{}
+	var known []string
 	for _, key := range keys {
-		if _, exists := s.Find(key); !exists && key != from {
-			unusable[key] = "must be the key of a segment"
-			continue
-		}
-		if from == "" {
-			continue
-		}
-		if path := s.path(key, from, map[string]bool{}); path != nil {
-			unusable[key] = "closes a cycle: " + arrows(append([]string{from}, path...))
-			continue
-		}
-		chain := append(slices.Clone(before), longestChain(key, s.referred)...)
-		if len(chain) > maxChain {
-			unusable[key] = fmt.Sprintf("makes a chain of %d segments, at most %d: %s", len(chain), maxChain, arrows(chain))
+		if _, exists := s.Find(key); exists || key == from {
+			known = append(known, key)
+		} else {
+			found[key] = "must be the key of a segment"
 		}
 	}
-	return unusable
-}
-
-// Problem is a reference to a segment that has no meaning of its own.
-type Problem struct {
-	Code ProblemCode
-	Key  string // of the segment
-}
-
-// ProblemCode says what is wrong with a reference.
-type ProblemCode string
-
-// The codes.
-const (
-	SegmentMissing ProblemCode = "segment_missing" // the segment does not exist: nobody is in it
-	SegmentCycle   ProblemCode = "segment_cycle"   // the reference closes a cycle: nobody matches by it
-)
-
-// Problems returns what is wrong with the segments that some keys lead to, by key.
-func (s *Segments) Problems(keys []string) (problems []Problem) {
-	for _, key := range s.Reach(keys) {
-		segment, exists := s.Find(key)
-		if !exists {
-			problems = append(problems, Problem{SegmentMissing, key})
-			continue
-		}
-		for _, use := range segment.state.Uses {
-			problem := Problem{SegmentCycle, use.Key}
-			if _, cycle := s.closesCycle(key, use.Key); cycle && !slices.Contains(problems, problem) {
-				problems = append(problems, problem)
-			}
-		}
+	if from != "" {
+		maps.Copy(found, unusable(led(s), incoming(s), from, known, limits{what: "segments", chain: maxChain}))
 	}
-	return problems
+	return found
 }
 
 func arrows(keys []string) string { return strings.Join(keys, " → ") }
-
-// referred returns the segments that a segment's rules refer to.
-func (s *Segments) referred(key string) (keys []string) {
-	if segment, ok := s.Find(key); ok {
-		for _, use := range segment.state.Uses {
-			keys = append(keys, use.Key)
-		}
-	}
-	return keys
-}
 
 // longestChain returns the longest chain that begins with a key. In a cycle, which only changes at once on several
 // nodes make, it may be a shorter one.
@@ -103,17 +113,17 @@ func longestChain(key string, next func(string) []string) []string {
 	return longest(key)
 }
 
-// path returns the keys on a way from one segment to another, nil if there is none.
-func (s *Segments) path(from, to string, seen map[string]bool) []string {
+// path returns the keys on a way from one node to another, nil if there is none.
+func path(next func(key string) []string, from, to string, seen map[string]bool) []string {
 	if from == to {
 		return []string{to}
 	}
 	seen[from] = true
-	for _, next := range s.referred(from) {
-		if seen[next] {
+	for _, key := range next(from) {
+		if seen[key] {
 			continue
 		}
-		if rest := s.path(next, to, seen); rest != nil {
+		if rest := path(next, key, to, seen); rest != nil {
 			return append([]string{from}, rest...)
 		}
 	}

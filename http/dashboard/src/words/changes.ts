@@ -44,6 +44,7 @@ const fields: Record<string, string> = {
   clientSide: 'Seen by browsers',
   owner: 'Owner',
   links: 'Links',
+  offServes: 'While off',
   defaultValue: 'Default value',
   offServes: 'When off',
   enabled: 'State',
@@ -132,6 +133,7 @@ function plain(field: string, value: unknown): string | undefined {
   if (value === invalid) return 'not valid yet';
   if (field === 'enabled') return value ? flags.enabled.true : flags.enabled.false;
   if (field === 'permanent' || field === 'clientSide') return value ? 'Yes' : 'No';
+  if (field === 'offServes') return value === 'code' ? "The application's own default" : 'The default value';
   if (field === 'status') return flags.status[value as keyof typeof flags.status];
   if (field === 'offServes') return flags.offServes[value as keyof typeof flags.offServes];
   if (field === 'type') return flags.types[value as keyof typeof flags.types];
