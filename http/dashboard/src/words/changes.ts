@@ -46,7 +46,6 @@ const fields: Record<string, string> = {
   links: 'Links',
   offServes: 'While off',
   defaultValue: 'Default value',
-  offServes: 'When off',
   enabled: 'State',
   prerequisites: 'Prerequisites',
   type: 'Type',
@@ -135,7 +134,6 @@ function plain(field: string, value: unknown): string | undefined {
   if (field === 'permanent' || field === 'clientSide') return value ? 'Yes' : 'No';
   if (field === 'offServes') return value === 'code' ? "The application's own default" : 'The default value';
   if (field === 'status') return flags.status[value as keyof typeof flags.status];
-  if (field === 'offServes') return flags.offServes[value as keyof typeof flags.offServes];
   if (field === 'type') return flags.types[value as keyof typeof flags.types];
   if (field === 'tags') return (value as string[]).join(', ') || 'none';
   if (field === 'included' || field === 'excluded') return firstOf(value as string[]) || undefined;
