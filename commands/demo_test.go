@@ -73,7 +73,7 @@ func TestResettingADemoFlag(t *testing.T) {
 			var change Command[state.Flag]
 			switch rapid.IntRange(0, 6).Draw(t, "change") {
 			case 0:
-				change = DeleteFlag{ref}
+				change = DeleteFlag{FlagRef: ref}
 			case 1:
 				change = SwitchFlag{FlagRef: ref, Environment: environment, On: rapid.Bool().Draw(t, "on")}
 			case 2:

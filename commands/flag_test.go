@@ -350,8 +350,8 @@ func TestSwitchFlag(t *testing.T) {
 }
 
 func TestDeleteFlag(t *testing.T) {
-	when(t, []events.Fact{created()}, DeleteFlag{theFlag}).then(events.FlagDeleted{})
-	when(t, []events.Fact{created(), events.FlagDeleted{}}, DeleteFlag{theFlag}).refused(NotFound)
+	when(t, []events.Fact{created()}, DeleteFlag{FlagRef: theFlag}).then(events.FlagDeleted{})
+	when(t, []events.Fact{created(), events.FlagDeleted{}}, DeleteFlag{FlagRef: theFlag}).refused(NotFound)
 }
 
 func TestLeaveProject(t *testing.T) {

@@ -138,6 +138,7 @@ var leastRoles = map[string]string{
 	"GET /api/v1/flags":                                               "viewer",
 	"GET /api/v1/flags/{flagKey}":                                     "viewer",
 	"GET /api/v1/flags/{flagKey}/history":                             "viewer",
+	"GET /api/v1/flags/{flagKey}/dependents":                          "viewer",
 	"GET /api/v1/flags/{flagKey}/variations":                          "viewer",
 	"GET /api/v1/flags/{flagKey}/versions":                            "viewer",
 	"GET /api/v1/flags/{flagKey}/versions/{version}":                  "viewer",

@@ -88,8 +88,8 @@ func TestCleanup(t *testing.T) {
 		}
 	}
 	nodetest.Same(t, "flags that can go", len(list), 4)
-	nodetest.Members(t, "an entry", byKey["unused"], "flagKey", "lifecycle", "since", "lastEvaluatedAt", "outcome",
-		"clients")
+	nodetest.Members(t, "an entry", byKey["unused"], "flagKey", "lifecycle", "since", "lastEvaluatedAt", "lastRequiredAt", "outcome",
+		"clients", "requiredBy")
 	for key, want := range map[string]struct {
 		lifecycle string
 		outcome   any

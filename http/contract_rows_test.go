@@ -414,6 +414,7 @@ var additions = map[string]string{
 	"GET /api/v1/segments/{segmentKey}/diff":                       segmentsReason,
 	"POST /api/v1/segments/{segmentKey}/revert":                    segmentsReason,
 	"POST /api/v1/segments/{segmentKey}/forget":                    segmentsReason,
+	"GET /api/v1/flags/{flagKey}/dependents":                       "nobody changes a flag without knowing which flags require it",
 	"GET /api/v1/flags/{flagKey}/versions":                         "the past of a flag",
 	"GET /api/v1/flags/{flagKey}/versions/{version}":               "the past of a flag",
 	"GET /api/v1/flags/{flagKey}/diff":                             "the past of a flag",

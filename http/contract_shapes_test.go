@@ -37,6 +37,7 @@ var (
 		"updatedAt":        "time",
 		"lastEvaluatedAt":  "time or null",
 		"lastPrefetchedAt": "time or null",
+		"lastRequiredAt":   "time or null",
 		"lifecycle":        "string",
 		"inProcess":        shape{"supported": "boolean", "reason": "string or null"},
 	}

@@ -120,6 +120,7 @@ var additionRows = []contractRow{
 	{"GET /api/v1/audit/export", "", "", 200, nil},
 	{"GET /api/v1/audit/facts", "", "", 200, nil},
 	{"GET /api/v1/admin/audit", "", "", 200, nil},
+	{"GET /api/v1/flags/{flagKey}/dependents", "", "", 200, nil},
 	{"GET /api/v1/flags/{flagKey}/versions", "", "", 200, nil},
 	{"GET /api/v1/flags/{flagKey}/versions/{version}", "", "", 200, nil},
 	{"GET /api/v1/flags/{flagKey}/diff", "", "from=1&to=2", 200, nil},

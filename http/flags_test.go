@@ -47,6 +47,7 @@ var flagMembers = []string{
 	"updatedAt",
 	"lastEvaluatedAt",
 	"lastPrefetchedAt",
+	"lastRequiredAt",
 	"lifecycle",
 	"inProcess",
 }
@@ -90,6 +91,7 @@ func TestCreatingFlags(t *testing.T) {
 				"offServes":        "value",
 				"lastEvaluatedAt":  nil,
 				"lastPrefetchedAt": nil,
+				"lastRequiredAt":   nil,
 				"lifecycle":        "new",
 				"inProcess":        map[string]any{"supported": true, "reason": nil},
 				"status":           "active",

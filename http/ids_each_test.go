@@ -177,10 +177,8 @@ func checkCapitals(t *testing.T, w *world) {
 	}
 	w.path, w.body = path, body
 	usual := w.call(w.me.Lenient(), w.headersBut("")).Want(w.status)
-	if string(got.Body) != string(usual.Body) { // what the first call's visit has written was not there yet
-		got = capital.call(caller, headers).Want(w.status)
-	}
-	nodetest.Same(t, fmt.Sprintf("the answer to %s", got.Call), string(got.Body), string(usual.Body))
+	shown := func(a *nodetest.Answer) string { return accessed.ReplaceAllString(string(a.Body), "") } // the calls change it
+	nodetest.Same(t, fmt.Sprintf("the answer to %s", got.Call), shown(got), shown(usual))
 	if text := string(got.Body); text == "[]" || text == "" {
 		t.Errorf("%s finds nothing", got.Call)
 	}

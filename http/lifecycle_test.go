@@ -51,6 +51,7 @@ func (l lifecycles) environmentID(name string) (id string) {
 type use struct {
 	environmentID         string // production if empty
 	evaluated, prefetched time.Duration
+	required              time.Duration // on behalf of another flag
 	varied                time.Duration // since the start of the hour
 	outcome               string
 }
@@ -73,10 +74,10 @@ func (l lifecycles) given(key string, u use) {
 	}
 	_, err := l.db.Exec(
 		l.t.Context(),
-		`insert into keep.flag_uses (tenant_id, flag_key, life, environment_id, last_evaluated, last_prefetched, outcome, outcome_hour, varied_hour)
-		select tenant_id, key, created_version, $3, $4, $5, nullif($6, ''), $4, $7 from read.flags where tenant_id = $1 and key = $2
+		`insert into keep.flag_uses (tenant_id, flag_key, life, environment_id, last_evaluated, last_prefetched, last_required, outcome, outcome_hour, varied_hour)
+		select tenant_id, key, created_version, $3, $4::timestamptz, $5, $8::timestamptz, nullif($6, ''), coalesce($4, $8), $7 from read.flags where tenant_id = $1 and key = $2
 		on conflict (tenant_id, flag_key, life, environment_id) do update set last_evaluated = excluded.last_evaluated, last_prefetched = excluded.last_prefetched,
-			outcome = excluded.outcome, outcome_hour = excluded.outcome_hour, varied_hour = excluded.varied_hour`,
+			last_required = excluded.last_required, outcome = excluded.outcome, outcome_hour = excluded.outcome_hour, varied_hour = excluded.varied_hour`,
 		l.me.Tenant,
 		key,
 		u.environmentID,
@@ -84,6 +85,7 @@ func (l lifecycles) given(key string, u use) {
 		ago(u.prefetched),
 		u.outcome,
 		varied,
+		ago(u.required),
 	)
 	if err != nil {
 		l.t.Fatal(err)
@@ -95,7 +97,7 @@ func (l lifecycles) wait(d time.Duration) {
 	l.t.Helper()
 	for _, statement := range []string{
 		`update read.flags set created_at = created_at - $2::interval, updated_at = updated_at - $2::interval where tenant_id = $1`,
-		`update keep.flag_uses set last_evaluated = last_evaluated - $2::interval, last_prefetched = last_prefetched - $2::interval, varied_hour = varied_hour - $2::interval where tenant_id = $1`,
+		`update keep.flag_uses set last_evaluated = last_evaluated - $2::interval, last_prefetched = last_prefetched - $2::interval, last_required = last_required - $2::interval, varied_hour = varied_hour - $2::interval where tenant_id = $1`,
 	} {
 		if _, err := l.db.Exec(l.t.Context(), statement, l.me.Tenant, d); err != nil {
 			l.t.Fatal(err)
@@ -137,6 +139,18 @@ func TestLifecycles(t *testing.T) {
 			l.given("k", use{prefetched: staleTime - little})
 			l.then("k", "live")
 			l.given("k", use{prefetched: staleTime + little})
+			l.then("k", "unused")
+		},
+		"one that others require counts as evaluated": func(l lifecycles) {
+			l.me.CreateFlag("k", nil)
+			l.given("k", use{required: little, outcome: "a"})
+			l.then("k", "live")
+			l.wait(staleTime)
+			l.given("k", use{required: little, outcome: "a"})
+			l.then("k", "settled")
+			l.given("k", use{required: little, outcome: "a", varied: little})
+			l.then("k", "live")
+			l.given("k", use{required: staleTime + little})
 			l.then("k", "unused")
 		},
 		"one that is evaluated is live, settled once nothing has changed for the stale time, and unused later": func(l lifecycles) {
@@ -282,7 +296,7 @@ func TestUseInLists(t *testing.T) {
 		"the list at a time": l.me.Call("GET", flags+"?"+at, nil).Want(200).List()[0], "a flag at a time": l.me.Call("GET", nodetest.FlagPath("c", "?"+at), nil).Want(200).Object(),
 		"a version": l.me.Call("GET", nodetest.FlagPath("c", "/versions/1"), nil).Want(200).Object()["flag"].(map[string]any),
 	} {
-		for _, name := range []string{"lastEvaluatedAt", "lastPrefetchedAt", "lifecycle", "inProcess"} {
+		for _, name := range []string{"lastEvaluatedAt", "lastPrefetchedAt", "lastRequiredAt", "lifecycle", "inProcess"} {
 			if _, shown := flag[name]; shown {
 				t.Errorf("%s shows %s", what, name)
 			}

@@ -3,6 +3,7 @@ package http_test
 import (
 	"net/url"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -19,7 +20,7 @@ func checkTimes(t *testing.T, object map[string]any) {
 	t.Helper()
 	found := false
 	for name, value := range object {
-		if value == nil && (name == "lastEvaluatedAt" || name == "lastPrefetchedAt") {
+		if value == nil && slices.Contains([]string{"lastEvaluatedAt", "lastPrefetchedAt", "lastRequiredAt"}, name) {
 			continue // it was not used yet
 		}
 		if name == "timestamp" || strings.HasSuffix(name, "At") {

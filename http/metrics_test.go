@@ -63,6 +63,7 @@ func TestPeriodsOfMetrics(t *testing.T) {
 				"evaluations": 0,
 				"reported":    0,
 				"prefetches":  0,
+				"required":    0,
 				"clients":     []any{},
 				"points": []any{
 					emptyPoint("2024-03-14T08:00:00.000Z"),
@@ -84,6 +85,7 @@ func TestPeriodsOfMetrics(t *testing.T) {
 				"evaluations": 0,
 				"reported":    0,
 				"prefetches":  0,
+				"required":    0,
 				"clients":     []any{},
 				"flags":       []any{},
 				"points":      []any{point},
@@ -121,7 +123,7 @@ func TestPeriodsOfMetrics(t *testing.T) {
 // emptyPoint is a flag's point without usage.
 func emptyPoint(at string) map[string]any {
 	return map[string]any{
-		"time": at, "evaluations": 0, "reported": 0, "prefetches": 0, "reasons": map[string]any{}, "outcomes": []any{},
+		"time": at, "evaluations": 0, "reported": 0, "prefetches": 0, "required": 0, "reasons": map[string]any{}, "outcomes": []any{},
 	}
 }
 

@@ -40,7 +40,7 @@ type answered struct {
 
 // useOfFlag lists the usage members that only current responses have.
 var useOfFlag = regexp.MustCompile(
-	`,"lastEvaluatedAt":(null|"[^"]*"),"lastPrefetchedAt":(null|"[^"]*"),"lifecycle":"[a-z]+"(,"inProcess":\{"supported":(true,"reason":null|false,"reason":"[^"]*(\\.[^"]*)*")\})?`,
+	`,"lastEvaluatedAt":(null|"[^"]*"),"lastPrefetchedAt":(null|"[^"]*"),"lastRequiredAt":(null|"[^"]*"),"lifecycle":"[a-z]+"(,"inProcess":\{"supported":(true,"reason":null|false,"reason":"[^"]*(\\.[^"]*)*")\})?`,
 )
 
 // ask makes a request about now, or about the time or version of a query.

@@ -28,6 +28,7 @@ var otherTimes = map[string][]string{
 		"lastEvaluatedAt",
 		"lastUsedAt",
 		"lastPrefetchedAt",
+		"lastRequiredAt",
 		"lastAccessedAt",
 		"lastSeenAt",
 		"readAt",

@@ -113,7 +113,10 @@ func TestReportsOfUsage(t *testing.T) {
 				map[string]any{"flagKey": "k", "prefetch": true, "value": true, "count": 1},
 				map[string]any{"flagKey": "k", "value": true, "count": 1, "keyId": "a"},
 				map[string]any{"flagKey": "k", "value": true, "count": 1, "hour": "now"},
-			)).Refused(422, "counts[9].hour", "counts[1].count", "counts[2].hour", "counts[3].hour", "counts[4].environment", "counts[5].variationId",
+				map[string]any{"flagKey": "k", "prefetch": true, "required": true, "count": 1},
+				map[string]any{"flagKey": "k", "required": true, "value": true, "reason": "OFF", "count": 1},
+				map[string]any{"flagKey": "k", "required": true, "count": 1},
+			)).Refused(422, "counts[10].prefetch", "counts[11].required", "counts[12].variationId", "counts[9].hour", "counts[1].count", "counts[2].hour", "counts[3].hour", "counts[4].environment", "counts[5].variationId",
 				"counts[6].flagKey", "counts[7].prefetch", "counts[8].keyId")
 			nodetest.Same(t, "evaluations", reportedIn(me, "k", "production")["evaluations"], 0)
 		},

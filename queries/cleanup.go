@@ -12,7 +12,8 @@ import (
 // CleanupFlag is a flag that can be removed.
 type CleanupFlag struct {
 	Flag
-	// SameOutcome reports whether all environments that evaluated the flag in the stale time served the same outcome.
+	// SameOutcome reports whether all environments that evaluated the flag in the stale time, also on behalf of other flags,
+	// served the same outcome.
 	SameOutcome   bool
 	VariationID   *string           // of that outcome; nil for a plain value
 	VariationName *string           // the current name, or the last one
@@ -20,7 +21,7 @@ type CleanupFlag struct {
 	Clients       []usage.ClientUse // those that evaluated it in the last 30 days, most active first
 }
 
-// Since returns when the flag was last evaluated, prefetched or changed.
+// Since returns when the flag was last evaluated, also on behalf of another one, prefetched or changed.
 func (f CleanupFlag) Since() time.Time { return f.inputs().since() }
 
 // Cleanup lists the unused and settled flags of a tenant, longest unused first. For changed see FlagList.
@@ -58,7 +59,7 @@ func (q *Queries) Cleanup(
 			left join ` + callerNames + ` n on n.id = c.id and n.tenant_id = f.tenant_id) as clients`
 	from := r.from + joinUse + `
 		left join lateral (select min(x.outcome) as outcome from keep.flag_uses x where ` + here + `
-			and x.last_evaluated > $3 having count(distinct x.outcome) = 1) same on true
+			and greatest(x.last_evaluated, x.last_required) > $3 having count(distinct x.outcome) = 1) same on true
 		left join keep.flag_outcomes o on o.tenant_id = f.tenant_id and o.flag_key = f.key and o.life = f.created_version
 			and o.outcome = same.outcome
 		left join read.flag_variations v on v.tenant_id = f.tenant_id and v.key = f.key and v.id = o.variation_id

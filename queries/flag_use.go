@@ -13,6 +13,7 @@ import (
 type FlagUse struct {
 	LastEvaluated  *time.Time // nil if never
 	LastPrefetched *time.Time
+	LastRequired   *time.Time // when it was last evaluated on behalf of another flag
 	// VariedHour is the last hour in which it had several outcomes in one environment; nil if never.
 	VariedHour *time.Time
 }
@@ -24,8 +25,9 @@ func usesHere(alias string) string {
 }
 
 const (
-	useColumns  = `max(u.last_evaluated) as last_evaluated, max(u.last_prefetched) as last_prefetched, max(u.varied_hour) as varied_hour`
-	usedColumns = `used.last_evaluated, used.last_prefetched, used.varied_hour`
+	useColumns = `max(u.last_evaluated) as last_evaluated, max(u.last_prefetched) as last_prefetched,
+		max(u.last_required) as last_required, max(u.varied_hour) as varied_hour`
+	usedColumns = `used.last_evaluated, used.last_prefetched, used.last_required, used.varied_hour`
 )
 
 var (
@@ -66,6 +68,7 @@ func (q *Queries) usedFlagKeys(ctx context.Context, l FlagList, r flagRows) ([]s
 			&f.UpdatedAt,
 			&f.LastEvaluated,
 			&f.LastPrefetched,
+			&f.LastRequired,
 			&f.VariedHour,
 		},
 		func() error {

@@ -120,7 +120,8 @@ func shownColumns(enabled, owner string) string {
 }
 
 // nullUsageColumns replaces the usage columns in historical lists.
-const nullUsageColumns = `null::timestamptz as last_evaluated, null::timestamptz as last_prefetched, null::timestamptz as varied_hour`
+const nullUsageColumns = `null::timestamptz as last_evaluated, null::timestamptz as last_prefetched,
+	null::timestamptz as last_required, null::timestamptz as varied_hour`
 
 // FlagList asks for a page of a tenant's flags.
 type FlagList struct {

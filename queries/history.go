@@ -35,6 +35,8 @@ type HistoryEntry struct {
 	RequestID string
 	Reason    string
 	Timestamp time.Time // when the store recorded it
+	// Dependency is whose event it is; its Type is empty for one of the flag itself.
+	Dependency
 }
 
 // HistoryFilter narrows a history; empty fields match everything. From is inclusive, To exclusive.
@@ -43,24 +45,38 @@ type HistoryFilter struct {
 	UserID      string
 	Environment string
 	From, To    time.Time
+	// Dependencies adds the events of what a flag depended on at that time.
+	Dependencies bool
 }
 
 const ofResource = ` where a.tenant_id = $1 and a.resource_id = $2 and a.resource_type = $3`
 
 // History lists the events of all flags or segments, also deleted ones, that have had a key, newest first. The
-// resource type is flag or segment. It returns ErrNotFound
-// if there never was one.
+// resource type is flag or segment. It returns ErrNotFound if there never was one.
 func (q *Queries) History(
 	ctx context.Context, tenantID, resourceType, key string, filter HistoryFilter, page Page,
 ) (*List[HistoryEntry], error) {
 	from := `from read.audit a` + actorJoins + ofResource
 	args := []any{tenantID, key, resourceType}
+	if filter.Dependencies {
+		spans, err := q.dependencies(ctx, tenantID, key)
+		if err != nil {
+			return nil, err
+		}
+		var in []any
+		from, in = spans.entries()
+		args = append(args, in...)
+	}
 	where := func(condition string, value any) {
 		args = append(args, value)
 		from += fmt.Sprintf(" and "+condition+" $%d", len(args))
 	}
 	if filter.Action != "" {
-		where("a.action =", resourceType+"."+filter.Action)
+		if filter.Dependencies {
+			where("split_part(a.action, '.', 2) =", filter.Action)
+		} else {
+			where("a.action =", resourceType+"."+filter.Action)
+		}
 	}
 	if filter.UserID != "" {
 		where("a.actor_id =", filter.UserID)
@@ -81,7 +97,9 @@ func (q *Queries) History(
 	entries, err := countedList[HistoryEntry](
 		ctx,
 		q.db,
-		`a.id::text, split_part(a.action, '.', 2) as action, a.changes, a.environment, a.version, `+actorColumns+`, a.request_id, a.reason, a.recorded as timestamp`,
+		`a.id::text, split_part(a.action, '.', 2) as action, a.changes, a.environment, a.version, `+actorColumns+`,
+			a.request_id, a.reason, a.recorded as timestamp,
+			case when a.resource_type <> $3 or a.resource_id <> $2 then a.resource_type else '' end as type, a.resource_id as key`,
 		from,
 		`a.n desc`,
 		count,

@@ -12,9 +12,12 @@ type Lifecycle string
 // A flag has the first of these lifecycles that applies.
 const (
 	Archived Lifecycle = "archived" // by its status
-	Fresh    Lifecycle = "new"      // never evaluated, and created within the stale time
-	Unused   Lifecycle = "unused"   // neither evaluated nor prefetched for the stale time
-	// Settled flags did not change in the stale time, and each environment evaluated them with one outcome.
+	// Fresh flags were never evaluated, nor on behalf of another flag, and were created within the stale time.
+	Fresh Lifecycle = "new"
+	// Unused flags were neither evaluated, nor prefetched, nor evaluated on behalf of another flag for the stale time.
+	Unused Lifecycle = "unused"
+	// Settled flags did not change in the stale time, and each environment evaluated them with one outcome, also on behalf
+	// of other flags.
 	Settled Lifecycle = "settled"
 	InUse   Lifecycle = "live" // any other
 )
@@ -52,16 +55,17 @@ type lifecycleInputs struct {
 func (f lifecycleInputs) lifecycle(s Staleness) Lifecycle {
 	start := s.start()
 	within := func(t *time.Time) bool { return t != nil && t.After(start) }
+	evaluated := within(f.LastEvaluated) || within(f.LastRequired)
 	switch {
 	case f.Status == string(events.ArchivedFlag):
 		return Archived
-	case f.LastEvaluated == nil && f.CreatedAt.After(start):
+	case f.LastEvaluated == nil && f.LastRequired == nil && f.CreatedAt.After(start):
 		return Fresh
 	case f.Permanent:
 		return InUse
-	case !within(f.LastEvaluated) && !within(f.LastPrefetched):
+	case !evaluated && !within(f.LastPrefetched):
 		return Unused
-	case within(f.LastEvaluated) && !s.changed(&f).After(start) &&
+	case evaluated && !s.changed(&f).After(start) &&
 		(f.VariedHour == nil || f.VariedHour.Before(start.UTC().Truncate(time.Hour))):
 		return Settled
 	default:
@@ -69,10 +73,10 @@ func (f lifecycleInputs) lifecycle(s Staleness) Lifecycle {
 	}
 }
 
-// since returns when a flag was last evaluated, prefetched or changed.
+// since returns when a flag was last evaluated, also on behalf of another one, prefetched or changed.
 func (f lifecycleInputs) since() time.Time {
 	since := f.UpdatedAt
-	for _, t := range []*time.Time{f.LastEvaluated, f.LastPrefetched} {
+	for _, t := range []*time.Time{f.LastEvaluated, f.LastPrefetched, f.LastRequired} {
 		if t != nil && t.After(since) {
 			since = *t
 		}

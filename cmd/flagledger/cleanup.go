@@ -50,7 +50,7 @@ func (c cleanupCommand) Run(ctx context.Context) error {
 		if c.JSON {
 			entries := make([][]byte, len(flags))
 			for i, f := range flags {
-				entries[i] = terminal.PrintableJSON(flagsapi.CleanupEntry(f, stale))
+				entries[i] = terminal.PrintableJSON(flagsapi.CleanupEntry(f, stale, nil))
 			}
 			_, err := fmt.Printf("[%s]\n", bytes.Join(entries, []byte(",\n ")))
 			return err

@@ -31,6 +31,8 @@ func TestAServiceIsRestored(t *testing.T) {
 	me := before.Service().SignUp(nodetest.Address())
 	me.CreateEnabledFlag("new-checkout", map[string]any{"type": "boolean"})
 	answers := answersOfSegments(me)
+	forgotten := privateSegment(me, "forgotten")
+	privateSegment(me, "remembered")
 	flag, history := me.Call("GET", nodetest.FlagPath("new-checkout"), nil).
 		Want(200).
 		Object(),
@@ -47,7 +49,7 @@ func TestAServiceIsRestored(t *testing.T) {
 	}
 
 	run(after, []string{to}, "migrate").succeeded()
-	copyKeepings(t, from[len("FLAGLEDGER_DATABASE_URL="):], to[len("FLAGLEDGER_DATABASE_URL="):])
+	copyKeepings(t, from[len("FLAGLEDGER_DATABASE_URL="):], to[len("FLAGLEDGER_DATABASE_URL="):], forgotten)
 	run(after, []string{to}, "import-facts", "--in="+file).succeeded()
 	after.Serve(to)
 	restored := &nodetest.Client{Service: after.Service(), Token: me.Token, Tenant: me.Tenant}
@@ -79,6 +81,14 @@ func TestAServiceIsRestored(t *testing.T) {
 		}
 	}
 	answers.compare(t, restored)
+	served := func(key string) any {
+		return restored.Evaluate("of-"+key, `{"targetingKey":"ada"}`).Want(200).Object()["value"]
+	}
+	nodetest.Same(t, "to a member of a private segment", served("remembered"), true)
+	nodetest.Same(t, "to a member of one without its salt, which no export has", served("forgotten"), false)
+	restored.Call("POST", "/api/v1/segments/forgotten/forget", nil).Want(200)
+	restored.Call("POST", "/api/v1/segments/forgotten/members", `{"list":"included","add":["ada"]}`).Want(200)
+	nodetest.Same(t, "once the member is added again", served("forgotten"), true)
 	run(after, []string{to}, "verify", "--tenant="+me.Tenant).succeeded()
 	run(after, []string{to}, "projections", "rebuild", "--all", "--full-speed").succeeded()
 	answers.compare(t, restored)
@@ -138,8 +148,20 @@ func (a *segmentAnswers) compare(t *testing.T, me *nodetest.Client) {
 	nodetest.Same(t, "the members and the history", []string{members, history}, []string{a.members, a.who})
 }
 
-// copyKeepings copies the rows of the keepings, as pg_dump --data-only and psql do.
-func copyKeepings(t *testing.T, fromURL, toURL string) {
+// privateSegment creates a private segment with ada in it and a flag that is true for its members. It returns the
+// segment's id.
+func privateSegment(me *nodetest.Client, key string) (id string) {
+	id = me.Call("POST", "/api/v1/segments", `{"key":"`+key+`","private":true}`).Want(201).Object()["id"].(string)
+	me.Call("POST", "/api/v1/segments/"+key+"/members", `{"list":"included","add":["ada"]}`).Want(200)
+	me.CreateEnabledFlag("of-"+key, nil)
+	me.SetFallthrough("of-"+key, `{"serve":{"value":false}}`).Want(200)
+	me.SetRules("of-"+key,
+		`{"rules":[{"conditions":[{"op":"in_segment","values":["`+key+`"]}],"serve":{"value":true}}]}`).Want(200)
+	return id
+}
+
+// copyKeepings copies the rows of the keepings, as pg_dump --data-only and psql do, but for the salt of a segment.
+func copyKeepings(t *testing.T, fromURL, toURL, unsalted string) {
 	t.Helper()
 	connect := func(url string) *pgx.Conn {
 		conn, err := pgx.Connect(t.Context(), url)
@@ -168,5 +190,8 @@ func copyKeepings(t *testing.T, fromURL, toURL string) {
 		if _, err := to.PgConn().CopyFrom(t.Context(), io.Reader(&data), "copy keep."+table+" from stdin"); err != nil {
 			t.Fatal(err)
 		}
+	}
+	if _, err := to.Exec(t.Context(), `delete from keep.segment_salts where segment_id = $1`, unsalted); err != nil {
+		t.Fatal(err)
 	}
 }

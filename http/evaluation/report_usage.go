@@ -30,6 +30,7 @@ type reportedCount struct {
 	Value       rest.Value `json:"value,omitempty" doc:"What the flag cannot serve now counts without its value" example:"true"`
 	Reason      string     `json:"reason,omitempty" doc:"Ours or OpenFeature's; any other counts as FALLTHROUGH" example:"RULE_MATCH"`
 	Prefetch    bool       `json:"prefetch,omitempty" doc:"It was fetched with all others: it has no variation, no value and no reason. Without flagKey: calls for all flags" example:"false"`
+	Required    bool       `json:"required,omitempty" doc:"It was evaluated on behalf of another flag that requires it, which is no evaluation of this flag: it has no reason" example:"false"`
 	Hour        string     `json:"hour" format:"date-time" doc:"A time in the hour, of the last 24 hours" example:"2026-03-14T15:00:00Z"`
 	Count       int64      `json:"count" example:"308"`
 	KeyID       string     `json:"keyId,omitempty" doc:"The evaluation key of the caller who asked; only an edge reports for others" example:"0198c5a1-8a40-7c55-8f1e-0b6f9f3d4c21"`
@@ -86,7 +87,7 @@ func (r *reportReader) read(report *usageReport) (counts []usage.Reported, err e
 		c := &sent[i]
 		c.VariationID, c.KeyID = events.CanonicalID(c.VariationID), events.CanonicalID(c.KeyID)
 		of := func(name string) string { return fmt.Sprintf("counts[%d].%s", i, name) }
-		one := usage.Reported{FlagKey: c.FlagKey, Prefetch: c.Prefetch, ClientID: r.Machine.ClientID, Count: c.Count}
+		one := usage.Reported{FlagKey: c.FlagKey, Prefetch: c.Prefetch, Required: c.Required, ClientID: r.Machine.ClientID, Count: c.Count}
 		var ok bool
 		if at, isTime := rules.ParseTime(c.Hour); !isTime {
 			wrong[of("hour")] = "must be a time in RFC 3339"
@@ -109,8 +110,10 @@ func (r *reportReader) read(report *usageReport) (counts []usage.Reported, err e
 			}
 		}
 		switch served := c.VariationID != "" || c.Value != nil; {
-		case c.Prefetch && (served || c.Reason != ""):
-			wrong[of("prefetch")] = "has no variationId, no value and no reason"
+		case c.Prefetch && (served || c.Required || c.Reason != ""):
+			wrong[of("prefetch")] = "has no variationId, no value, no reason and no required"
+		case c.Required && c.Reason != "":
+			wrong[of("required")] = "has no reason"
 		case !c.Prefetch && c.FlagKey == "":
 			wrong[of("flagKey")] = "is required"
 		case !c.Prefetch && !served:

@@ -28,6 +28,7 @@ func (a *API) AddOperations() {
 	a.addHistory()
 	a.addVersions()
 	a.addRevert()
+	a.addDependents()
 	a.addFlagMetrics()
 	a.addUsage()
 }

@@ -64,9 +64,10 @@ type FlagBody struct {
 
 // FlagUse is the current usage of a flag, and how it may be used. Historical responses omit it.
 type FlagUse struct {
-	LastEvaluatedAt  *rest.Timestamp `json:"lastEvaluatedAt" required:"false" nullable:"true" doc:"In any environment, accurate to five seconds; null if never. Historical responses omit it, lastPrefetchedAt and lifecycle"`
+	LastEvaluatedAt  *rest.Timestamp `json:"lastEvaluatedAt" required:"false" nullable:"true" doc:"In any environment, accurate to five seconds; null if never. Historical responses omit it, lastPrefetchedAt, lastRequiredAt and lifecycle"`
 	LastPrefetchedAt *rest.Timestamp `json:"lastPrefetchedAt" required:"false" nullable:"true" doc:"When the flag was last evaluated as one of all flags, as lastEvaluatedAt"`
-	Lifecycle        string          `json:"lifecycle" required:"false" enum:"archived,new,unused,settled,live" doc:"The first that applies: archived, by its status; new, never evaluated and created less than the stale time ago; unused, neither evaluated nor prefetched for the stale time; settled, unchanged for the stale time and evaluated in it with one outcome in each environment; live. A permanent flag is never unused or settled. The stale time is 30 days by default" example:"live"`
+	LastRequiredAt   *rest.Timestamp `json:"lastRequiredAt" required:"false" nullable:"true" doc:"When the flag was last evaluated on behalf of another flag that requires it, as lastEvaluatedAt"`
+	Lifecycle        string          `json:"lifecycle" required:"false" enum:"archived,new,unused,settled,live" doc:"The first that applies: archived, by its status; new, never evaluated, also not on behalf of another flag, and created less than the stale time ago; unused, neither evaluated, nor prefetched, nor evaluated on behalf of another flag for the stale time; settled, unchanged for the stale time and evaluated in it with one outcome in each environment; live. A permanent flag is never unused or settled. The stale time is 30 days by default" example:"live"`
 	Problems         []problemBody   `json:"problems,omitempty" doc:"What is wrong with what the flag depends on, if anything: only changes on several nodes at once lead to it. Historical responses omit it"`
 	InProcess        *inProcessBody  `json:"inProcess,omitempty" doc:"Whether flagd's OpenFeature providers can evaluate the flag in the environment of the call in process. Historical responses omit it"`
 }
@@ -128,6 +129,7 @@ func (a *API) showUse(f queries.Flag, tenant *snapshot.Tenant) *FlagUse {
 	return &FlagUse{
 		LastEvaluatedAt:  (*rest.Timestamp)(f.LastEvaluated),
 		LastPrefetchedAt: (*rest.Timestamp)(f.LastPrefetched),
+		LastRequiredAt:   (*rest.Timestamp)(f.LastRequired),
 		Lifecycle:        string(f.Lifecycle(a.staleness(tenant))),
 	}
 }
@@ -289,6 +291,7 @@ func exampleCreatedFlag(project any) map[string]any {
 		"updatedAt":        now,
 		"lastEvaluatedAt":  nil,
 		"lastPrefetchedAt": nil,
+		"lastRequiredAt":   nil,
 		"lifecycle":        "new",
 		"inProcess":        map[string]any{"supported": true, "reason": nil},
 		"variations": []any{

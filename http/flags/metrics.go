@@ -68,6 +68,7 @@ type MetricsBody struct {
 	Evaluations int64          `json:"evaluations" doc:"In all points" example:"4"`
 	Reported    int64          `json:"reported" doc:"How many of the evaluations were not made by the service: edges and applications have reported them" example:"0"`
 	Prefetches  int64          `json:"prefetches" doc:"Calls for all flags, in all points: they do not tell which flags a client uses" example:"1"`
+	Required    int64          `json:"required" doc:"Evaluations on behalf of other flags, in all points, which are not among the evaluations" example:"0"`
 	Clients     []clientUse    `json:"clients" doc:"Who evaluated most"`
 }
 
@@ -85,6 +86,7 @@ type PointBody struct {
 	Evaluations int64          `json:"evaluations" example:"4"`
 	Reported    int64          `json:"reported" example:"0"`
 	Prefetches  int64          `json:"prefetches" example:"1"`
+	Required    int64          `json:"required" example:"0"`
 	Reasons     reasonBody     `json:"reasons" doc:"Evaluations by reason; reasons without evaluations are omitted"`
 }
 
@@ -173,6 +175,7 @@ func (in *MetricsInput) show(m usage.Metrics) MetricsBody {
 		Evaluations: m.Evaluations,
 		Reported:    m.Reported,
 		Prefetches:  m.Prefetches,
+		Required:    m.Required,
 		Clients:     showClients(m.Clients),
 	}
 }
@@ -189,6 +192,7 @@ func showPoint(p usage.Point) PointBody {
 	of := func(r evaluation.Reason) int64 { return p.Reasons[string(r)] }
 	return PointBody{
 		Time: rest.Timestamp(p.Time), Evaluations: p.Evaluations, Reported: p.Reported, Prefetches: p.Prefetches,
+		Required: p.Required,
 		Reasons: reasonBody{
 			of(evaluation.Archived), of(evaluation.Off), of(evaluation.RuleMatch), of(evaluation.Fallthrough),
 		},
@@ -208,7 +212,8 @@ func showFlagPoint(p usage.Point) flagPointBody {
 }
 
 const metricsCounted = "An evaluation is a call for the flag, or for several of which `flagKeys` names it; a " +
-	"prefetch is a call for all flags. Calls with `at`, `version`, " +
+	"prefetch is a call for all flags; an evaluation on behalf of another flag that requires the flag is `required`, and " +
+	"no evaluation. Calls with `at`, `version`, " +
 	"`explain` or `preview`, and those that were refused, do not count. Counts may come up to five seconds late. " +
 	"`X-Environment` chooses nothing here. Points, and what else an answer has, are limited"
 

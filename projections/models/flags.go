@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
+	"maps"
 	"reflect"
 	"slices"
 	"strings"
@@ -31,7 +32,8 @@ create table flags (
     created_version bigint    not null, -- with which this life of the key began
     created_at    timestamptz not null,
     updated_at    timestamptz not null,
-    prerequisites json        not null, -- of events/state, by environment id
+    prerequisites json        not null, -- of events/state, by environment id, as is the next
+    required_changed json     not null,
     ` + listedSchema + `
     primary key (tenant_id, key)
 );
@@ -102,7 +104,7 @@ func (m *flagModel) Apply(b *projections.Batch, e events.Recorded) error {
 	return nil
 }
 
-const ownNames = "default_value, salt, version, created_version, created_at, updated_at, prerequisites"
+const ownNames = "default_value, salt, version, created_version, created_at, updated_at, prerequisites, required_changed"
 
 // fromExcluded returns the assignments of an upsert.
 func fromExcluded(names string) string {
@@ -153,6 +155,23 @@ func linksJSON(list []events.Link) string {
 	return string(text)
 }
 
+// byEnvironmentJSON returns a part of a state.
+func byEnvironmentJSON[T any](part map[string]T) string {
+	if len(part) == 0 { // as for most flags
+		return "{}"
+	}
+	text, err := events.Marshal(part)
+	if err != nil {
+		panic(err) // what a fact that was read has can be written
+	}
+	return string(text)
+}
+
+// samePrerequisites reports whether two states require the same.
+func samePrerequisites(a, b *state.Flag) bool {
+	return reflect.DeepEqual(a.Prerequisites, b.Prerequisites) && maps.Equal(a.RequiredChanged, b.RequiredChanged)
+}
+
 // flagColumns is a row of the table flags.
 type flagColumns struct {
 	TenantID       string            `json:"tenant_id"`
@@ -176,7 +195,8 @@ type flagColumns struct {
 	CreatedAt      time.Time         `json:"created_at"`
 	UpdatedAt      time.Time         `json:"updated_at"`
 
-	Prerequisites map[string][]state.Prerequisite `json:"prerequisites"`
+	Prerequisites   map[string][]state.Prerequisite `json:"prerequisites"`
+	RequiredChanged map[string]time.Time            `json:"required_changed"`
 }
 
 // state returns the flag without what other tables have.
@@ -199,6 +219,9 @@ func (c flagColumns) state() *state.Flag {
 	if len(c.Prerequisites) > 0 {
 		f.Prerequisites = c.Prerequisites
 	}
+	if len(c.RequiredChanged) > 0 {
+		f.RequiredChanged = c.RequiredChanged
+	}
 	return f
 }
 
@@ -216,19 +239,14 @@ func (c flagChange) queue() error {
 	c.spans()
 	switch {
 	case c.after.Exists && (c.rewritten[c.stream] || !sameFields(c.before, c.after) ||
-		!reflect.DeepEqual(c.before.Prerequisites, c.after.Prerequisites)):
+		!samePrerequisites(c.before, c.after)):
 		c.rewritten[c.stream] = true
 		row := listed(c.after)
 		row["default_value"], row["salt"], row["version"] = c.after.DefaultValue, c.after.Salt, c.after.Version
 		row["created_version"], row["created_at"] = c.after.CreatedVersion, c.after.CreatedAt
 		row["updated_at"] = c.after.UpdatedAt
-		if row["prerequisites"] = "{}"; len(c.after.Prerequisites) > 0 {
-			text, err := events.Marshal(c.after.Prerequisites)
-			if err != nil {
-				return err
-			}
-			row["prerequisites"] = string(text)
-		}
+		row["prerequisites"] = byEnvironmentJSON(c.after.Prerequisites)
+		row["required_changed"] = byEnvironmentJSON(c.after.RequiredChanged)
 		c.set("flag", upsertFlag, row)
 	case c.after.Exists: // which is most changes, and cheap however large the default value is
 		c.set("flag", touchFlag, pgx.NamedArgs{"version": c.after.Version, "updated_at": c.after.UpdatedAt})
@@ -396,7 +414,8 @@ func sameFields(a, b *state.Flag) bool {
 var (
 	upsertFlag = projections.NewStatement(
 		"tenant_id text, key text, default_value json, salt text, version bigint, created_version bigint, "+
-			"created_at timestamptz, updated_at timestamptz, prerequisites json, "+listedTypes,
+			"created_at timestamptz, updated_at timestamptz, prerequisites json, "+
+			"required_changed json, "+listedTypes,
 		`insert into flags (tenant_id, key, `+ownNames+`, `+listedNames+`)
 		select tenant_id, key, `+ownNames+`, `+listedNames+` from given
 		on conflict (tenant_id, key) do update set `+fromExcluded(ownNames+", "+listedNames),

@@ -66,6 +66,23 @@ func (d *dependents) remove(flagKey string, list []dependency) {
 	}
 }
 
+// removeEnvironment forgets all dependencies in an environment.
+func (d *dependents) removeEnvironment(id string) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	for on, flags := range d.flags {
+		if on.environmentID != id {
+			continue
+		}
+		if on.flagKey != "" {
+			if d.required[on.flagKey] -= len(flags); d.required[on.flagKey] == 0 {
+				delete(d.required, on.flagKey)
+			}
+		}
+		delete(d.flags, on)
+	}
+}
+
 // clear forgets all flags, and reports whether there were any.
 func (d *dependents) clear() bool {
 	d.mu.Lock()
@@ -210,11 +227,11 @@ func (t *Tenant) showFlag(key string, before, after *Flag, last *state.Flag) {
 	}
 }
 
-// showRequired shows the flags that others require, of a tenant whose flags are there.
-func (t *Tenant) showRequired() {
-	var shown []*evaluation.Flag
+// removeEnvironment drops what flags depend on in a deleted environment alone.
+func (t *Tenant) removeEnvironment(id string) {
+	t.dependents.removeEnvironment(id)
 	var unused []string
-	for _, f := range t.Dependencies().Required() { // of an environment that was deleted
+	for _, f := range t.Dependencies().Required() {
 		if key := f.State().Key; !t.dependents.requires(key) {
 			unused = append(unused, key)
 		}
@@ -222,6 +239,11 @@ func (t *Tenant) showRequired() {
 	if len(unused) > 0 {
 		t.dependencies.Store(t.Dependencies().WithoutRequired(unused...))
 	}
+}
+
+// showRequired shows the flags that others require, of a tenant whose flags are there.
+func (t *Tenant) showRequired() {
+	var shown []*evaluation.Flag
 	for _, key := range t.dependents.requiredFlags() {
 		if f, ok := t.flags.Load(key); ok {
 			shown = append(shown, &f.Flag)

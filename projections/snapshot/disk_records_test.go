@@ -69,9 +69,11 @@ func plain(s *Snapshot) plainSnapshot {
 // serves lists what each flag serves a user in each environment of its tenant.
 func serves(s *Snapshot, sent map[string]any) (list []string) {
 	for _, t := range s.tenants.All() {
-		for key, f := range t.flags.All() {
+		for key := range t.flags.All() {
+			f, dependencies, _ := t.FlagWithDependencies(key)
 			for _, e := range t.Environments() {
-				r, err := f.Evaluate(e.ID, &evaluation.Context{TargetingKey: "u", Attributes: sent})
+				x := &evaluation.Context{TargetingKey: "u", Attributes: sent, Dependencies: dependencies}
+				r, err := f.Evaluate(e.ID, x)
 				list = append(list, fmt.Sprint(t.id, " ", key, " ", e.ID, " ", shown(r), " ", err))
 			}
 		}
@@ -177,6 +179,19 @@ func drawChange(t *rapid.T) (stream string, fact events.Fact) {
 	}
 }
 
+// drawPrerequisites draws what a flag requires of others, which may not exist.
+func drawPrerequisites(t *rapid.T) events.Recorded {
+	keys := []string{"k", "k2", "none"}
+	change := events.PrerequisitesChanged{Environment: evaluationtest.Sample(t, evaluationtest.Environments)}
+	for range rapid.IntRange(0, 2).Draw(t, "prerequisites") {
+		change.To = append(change.To, events.Prerequisite{
+			FlagKey: evaluationtest.Sample(t, keys), Off: evaluationtest.OneIn(t, 2),
+			Serves: []events.ServedValue{{VariationID: "a"}},
+		})
+	}
+	return recorded(events.FlagStream("t", evaluationtest.Sample(t, keys[:2])), 0, change)
+}
+
 // drawLog draws mixed events of flags and others. The flags change in current or former environments of their tenants.
 func drawLog(t *rapid.T) (log []events.Recorded) {
 	var flags [][]events.Recorded
@@ -197,6 +212,7 @@ func drawLog(t *rapid.T) (log []events.Recorded) {
 	add := func(e events.Recorded) {
 		revisions[e.Stream]++
 		e.Revision, e.Time = revisions[e.Stream], time.Date(2026, 1, 1, 0, 0, len(log), 0, time.UTC)
+		e.At = e.Time
 		e.Position = events.Position{Commit: uint64(len(log) + 1), Prepare: uint64(len(log) + 1)}
 		log = append(log, e)
 	}
@@ -216,8 +232,10 @@ func drawLog(t *rapid.T) (log []events.Recorded) {
 	}
 	for len(flags[0])+len(flags[1]) > 0 {
 		var e events.Recorded
-		if of := rapid.IntRange(0, 3).Draw(t, "of"); of < 2 && len(flags[of]) > 0 {
+		if of := rapid.IntRange(0, 4).Draw(t, "of"); of < 2 && len(flags[of]) > 0 {
 			e, flags[of] = flags[of][0], flags[of][1:]
+		} else if of == 4 {
+			e = drawPrerequisites(t)
 		} else {
 			e.Stream, e.Fact = drawChange(t)
 		}

@@ -403,7 +403,8 @@ func (s *Snapshot) applyTenant(e events.Recorded, fact events.TenantFact) error 
 		s.applyEvaluationKey(t, &next, e)
 	}
 	t.state.Store(&next)
-	if _, deleted := fact.(events.EnvironmentDeleted); deleted {
+	if fact, deleted := fact.(events.EnvironmentDeleted); deleted {
+		t.removeEnvironment(fact.Environment.ID)
 		t.flagsChanged.Store(&e.Position) // drops its usage times too
 	}
 	s.changes.notifyAccess(t)

@@ -51,7 +51,8 @@ type total struct {
 	month                   *month
 }
 
-// client has the evaluations by a machine client, or by people, whose id is empty.
+// client has the evaluations by a machine client, or by people, whose id is empty. Those on behalf of other flags are by
+// requiredClient.
 type client struct {
 	next  *client
 	id    string
@@ -87,7 +88,10 @@ const (
 // RestOutcome stands for the outcomes beyond the limits, as restClient does for clients. Their counts are not shown.
 var RestOutcome = &evaluation.Variation{ID: "rest"}
 
-const restClient = "rest"
+const (
+	restClient     = "rest"
+	requiredClient = "required"
+)
 
 // counter is a count that is striped once two have added to it at the same moment.
 type counter struct {
@@ -148,7 +152,11 @@ type Call struct {
 	All     bool // the call named no flags: it prefetches them
 	flags   []*Flag
 	results []evaluation.Result // of flags that the call named
-	counted bool                // the prefetch itself, which may be counted in pieces
+
+	required        []*Flag
+	requiredResults []evaluation.Result
+
+	counted bool // the prefetch itself, which may be counted in pieces
 }
 
 // Add adds a flag that the call has evaluated.
@@ -157,6 +165,12 @@ func (c *Call) Add(f *Flag, r *evaluation.Result) {
 	if !c.All {
 		c.results = append(c.results, *r)
 	}
+}
+
+// AddRequired adds a flag that the call has evaluated on behalf of another one.
+func (c *Call) AddRequired(f *Flag, r *evaluation.Result) {
+	c.required = append(c.required, f)
+	c.requiredResults = append(c.requiredResults, *r)
 }
 
 // Results returns what the named flags that are not counted yet served.
@@ -176,13 +190,22 @@ func (c *Call) Each(count func(f *Flag, r *evaluation.Result)) {
 		}
 		count(f, r)
 	}
-	c.clear()
+	c.flags, c.results = emptied(c.flags), emptied(c.results)
 }
 
-func (c *Call) clear() {
-	clear(c.flags)
-	clear(c.results)
-	c.flags, c.results = c.flags[:0], c.results[:0]
+// EachRequired calls count with each flag that was added by AddRequired since the call was last counted, and with its
+// result. Afterwards all is counted.
+func (c *Call) EachRequired(count func(f *Flag, r *evaluation.Result)) {
+	for i, f := range c.required {
+		count(f, &c.requiredResults[i])
+	}
+	c.required, c.requiredResults = emptied(c.required), emptied(c.requiredResults)
+}
+
+// emptied returns a slice without its elements, with its memory.
+func emptied[T any](s []T) []T {
+	clear(s)
+	return s[:0]
 }
 
 // CountCall counts the flags of a call that were added since it was last counted. clientID is empty for people.
@@ -199,7 +222,8 @@ func (m *Meter) CountCall(c *Call, tenantID, environmentID, clientID string) {
 		c.counted = true
 		m.prefetchAll(tenantID, environmentID, clientID, now, 1)
 	}
-	c.clear()
+	c.flags, c.results = emptied(c.flags), emptied(c.results)
+	c.EachRequired(func(f *Flag, r *evaluation.Result) { m.require(tenantID, f, environmentID, r, now, 1) })
 }
 
 // prefetchOne counts that a flag was fetched with all others.
@@ -236,6 +260,23 @@ func (m *Meter) count(
 	advance(&by.seen, second)
 	m.add(n, &m.cell(w, by, r).n, &w.total.month.counter)
 	advance(&w.evaluated, second)
+	m.queue(w)
+}
+
+// CountRequired counts an evaluation of a flag on behalf of another one that requires it. It is no evaluation of the
+// month.
+func (m *Meter) CountRequired(tenantID string, f *Flag, environmentID string, r *evaluation.Result) {
+	m.require(tenantID, f, environmentID, r, m.now(), 1)
+}
+
+func (m *Meter) require(
+	tenantID string, f *Flag, environmentID string, r *evaluation.Result, now time.Time, n int64,
+) {
+	second, hour := m.clock(now)
+	w := m.window(tenantID, f, environmentID, hour)
+	by := m.client(w, requiredClient)
+	advance(&by.seen, second)
+	m.add(n, &m.cell(w, by, r).n)
 	m.queue(w)
 }
 
@@ -477,7 +518,8 @@ func (m *Meter) client(w *window, id string) *client {
 	for c := w.clients.Load(); c != nil; c = c.next {
 		n++
 	}
-	if n >= maxClients || n > 0 && !m.spend(w.total.tenantID, clientBytes) {
+	full := n >= maxClients || n > 0 && !m.spend(w.total.tenantID, clientBytes)
+	if full && id != requiredClient { // of which there is one
 		id = restClient
 	}
 	c := &client{next: w.clients.Load(), id: id}

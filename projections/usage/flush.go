@@ -104,7 +104,7 @@ func (t *total) client(id string) *client {
 			n++
 		}
 	}
-	if n >= maxClients && id != restClient {
+	if n >= maxClients && id != restClient && id != requiredClient {
 		return t.client(restClient)
 	}
 	c := &client{next: t.clients.Load(), id: id}

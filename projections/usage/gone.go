@@ -82,7 +82,7 @@ func (m *Meter) removeGoneOf(ctx context.Context, existing FlagIndex, tenantID s
 		return m.ForgetTenant(ctx, tenantID)
 	}
 	rows, err := m.db.Query(ctx, `select flag_key, life, environment_id from keep.flag_uses where tenant_id = $1
-		and greatest(last_evaluated, last_prefetched) < $2`, tenantID, m.now().Add(-flagGrace))
+		and greatest(last_evaluated, last_prefetched, last_required) < $2`, tenantID, m.now().Add(-flagGrace))
 	if err != nil {
 		return err
 	}

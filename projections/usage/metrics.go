@@ -17,6 +17,7 @@ type Metrics struct {
 	Evaluations int64
 	Prefetches  int64
 	Reported    int64 // how many of the evaluations were reported
+	Required    int64 // evaluations on behalf of other flags, which are not among the evaluations
 	Points      []Point
 	Clients     []ClientUse // most active first
 
@@ -233,6 +234,7 @@ func (r *metricsReader) metrics(ctx context.Context) (m Metrics, err error) {
 		m.Evaluations += point.Evaluations
 		m.Prefetches += point.Prefetches
 		m.Reported += point.Reported
+		m.Required += point.Required
 	}
 	rows, err := r.uses(ctx, "clients", r.days, r.hours)
 	if err != nil {

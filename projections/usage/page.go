@@ -39,9 +39,9 @@ type rows struct {
 
 // lastUsage has the further columns of keep.flag_uses.
 type lastUsage struct {
-	evaluated, prefetched []*time.Time
-	outcome               []*string
-	varied                []bool
+	evaluated, prefetched, required []*time.Time
+	outcome                         []*string
+	varied                          []bool
 }
 
 // outcomes are rows of keep.flag_outcomes.
@@ -153,18 +153,32 @@ var reasons = map[byte]string{
 }
 
 func (p *page) add(w *window) {
-	var evaluations int64
+	var evaluations, required int64
+	var lastRequired uint32
 	var byReason, byOutcome counts
+	var served counts // byOutcome with the evaluations on behalf of other flags
 	byClient := []byte{'{'}
 	for by := w.clients.Load(); by != nil; by = by.next {
 		var n int64
 		for c := by.cells.Load(); c != nil; c = c.next {
 			counted := c.n.load()
 			n += counted
+			outcome := ""
+			if w.flag != nil {
+				outcome = p.addOutcome(w, c)
+				served.add(outcome, counted)
+			}
+			if by.id == requiredClient {
+				continue
+			}
 			byReason.add(reasons[c.reason], counted)
 			if w.flag != nil {
-				byOutcome.add(p.addOutcome(w, c), counted)
+				byOutcome.add(outcome, counted)
 			}
+		}
+		if by.id == requiredClient {
+			required, lastRequired = n, by.seen.Load()
+			continue
 		}
 		evaluations += n
 		if by.id != restClient && (n > 0 || w.flag == nil) {
@@ -179,10 +193,11 @@ func (p *page) add(w *window) {
 	if p.reported {
 		byReason.add(reportedReason, evaluations)
 	}
+	byReason.add(requiredReason, required)
 	r := &p.totals
 	if w.flag != nil {
 		r = &p.flags
-		p.addLast(w, byOutcome)
+		p.addLast(w, lastRequired, served)
 	}
 	p.writtenTenants = append(p.writtenTenants, w.total.tenantID)
 	r.tenants = append(r.tenants, w.total.tenantID)
@@ -194,7 +209,7 @@ func (p *page) add(w *window) {
 	r.clients = append(r.clients, closeJSON(byClient))
 }
 
-func (p *page) addLast(w *window, byOutcome counts) {
+func (p *page) addLast(w *window, lastRequired uint32, served counts) {
 	orNull := func(second uint32) *time.Time {
 		if second == 0 {
 			return nil
@@ -204,15 +219,16 @@ func (p *page) addLast(w *window, byOutcome counts) {
 	l := &p.last
 	l.evaluated = append(l.evaluated, orNull(w.evaluated.Load()))
 	l.prefetched = append(l.prefetched, orNull(w.prefetched.Load()))
+	l.required = append(l.required, orNull(lastRequired))
 	var outcome *string
 	var most int64
-	for _, o := range byOutcome {
+	for _, o := range served {
 		if o.n > most && o.name != RestOutcome.ID {
 			outcome, most = &o.name, o.n
 		}
 	}
 	l.outcome = append(l.outcome, outcome)
-	l.varied = append(l.varied, len(byOutcome) > 1 || outcome == nil && len(byOutcome) > 0)
+	l.varied = append(l.varied, len(served) > 1 || outcome == nil && len(served) > 0)
 }
 
 // addOutcome adds the outcome of a cell, unless it is stored, and returns its name. An outcome is a variation with its
@@ -269,7 +285,7 @@ func (p *page) batch(m *Meter) *pgx.Batch {
 	}
 	if r := &p.flags; len(r.keys) > 0 {
 		args := r.args(p.hour, m)
-		args["evaluated"], args["prefetched"] = p.last.evaluated, p.last.prefetched
+		args["evaluated"], args["prefetched"], args["required"] = p.last.evaluated, p.last.prefetched, p.last.required
 		args["outcome"], args["varied"] = p.last.outcome, p.last.varied
 		b.Queue(insertFlagHours, args)
 		b.Queue(insertLastUsage, args)
@@ -321,13 +337,15 @@ const (
 
 	insertLastUsage = `
 		insert into keep.flag_uses as old (tenant_id, flag_key, life, environment_id, last_evaluated, last_prefetched,
-			outcome, outcome_hour, varied_hour)
-		select t, k, l, e, v, p, o, case when o is not null then @hour::timestamptz end, case when m then @hour::timestamptz end
+			last_required, outcome, outcome_hour, varied_hour)
+		select t, k, l, e, v, p, r, o, case when o is not null then @hour::timestamptz end, case when m then @hour::timestamptz end
 		from unnest(@tenants::text[], @keys::text[], @lives::bigint[], @environments::text[], @evaluated::timestamptz[],
-			@prefetched::timestamptz[], @outcome::text[], @varied::bool[]) as u (t, k, l, e, v, p, o, m)
+			@prefetched::timestamptz[], @required::timestamptz[], @outcome::text[], @varied::bool[])
+			as u (t, k, l, e, v, p, r, o, m)
 		on conflict (tenant_id, flag_key, life, environment_id) do update set
 			last_evaluated = greatest(old.last_evaluated, excluded.last_evaluated),
 			last_prefetched = greatest(old.last_prefetched, excluded.last_prefetched),
+			last_required = greatest(old.last_required, excluded.last_required),
 			outcome = case when old.outcome_hour > excluded.outcome_hour then old.outcome
 				else coalesce(excluded.outcome, old.outcome) end,
 			outcome_hour = greatest(old.outcome_hour, excluded.outcome_hour),

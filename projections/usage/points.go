@@ -14,6 +14,7 @@ type Point struct {
 	Evaluations int64
 	Prefetches  int64
 	Reported    int64 // how many of the evaluations were reported
+	Required    int64 // evaluations on behalf of other flags, which are not among the evaluations
 	Reasons     map[string]int64
 	Outcomes    []OutcomeCount // most frequent first; only for a single flag
 }
@@ -81,7 +82,7 @@ func (p *points) add(u use) error {
 	if err := addCounts(point.Reasons, u.Reasons); err != nil {
 		return err
 	}
-	point.Reported = point.Reasons[reportedReason]
+	point.Reported, point.Required = point.Reasons[reportedReason], point.Reasons[requiredReason]
 	return addCounts(p.outcomes, u.Outcomes)
 }
 

@@ -24,8 +24,13 @@ const (
 // reportsRun stands in the rows of all reports, which add to them. A node replaces the rows of its own run.
 var reportsRun = uuid.Max
 
-// reportedReason is the name among reasons that counts how many evaluations were reported.
-const reportedReason = "REPORTED"
+// Names among reasons.
+const (
+	// reportedReason counts how many evaluations were reported.
+	reportedReason = "REPORTED"
+	// requiredReason counts evaluations on behalf of other flags, which are not among the evaluations.
+	requiredReason = "REQUIRED"
+)
 
 // Reported is a count in a report: evaluations of a flag with a result, or prefetches of it, or of all flags.
 type Reported struct {
@@ -34,6 +39,7 @@ type Reported struct {
 	EnvironmentID string
 	Result        evaluation.Result
 	Prefetch      bool
+	Required      bool // the evaluations were on behalf of other flags
 	ClientID      string
 	Hour          time.Time // a whole one
 	Count         int64
@@ -102,9 +108,12 @@ func (m *Meter) countReport(tenantID string, counts []Reported) *Meter {
 			f = NewFlag(c.FlagKey, c.Life)
 			flags[c.FlagKey] = f
 		}
-		if c.Prefetch {
+		switch {
+		case c.Prefetch:
 			counted.prefetchOne(tenantID, f, c.EnvironmentID, at, c.Count)
-		} else {
+		case c.Required:
+			counted.require(tenantID, f, c.EnvironmentID, &c.Result, at, c.Count)
+		default:
 			counted.count(tenantID, f, c.EnvironmentID, &c.Result, c.ClientID, at, c.Count)
 		}
 	}

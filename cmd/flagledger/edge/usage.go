@@ -50,6 +50,7 @@ type rowKey struct {
 	Value       string    `json:"-"` // JSON; without a variation
 	Reason      string    `json:"reason,omitempty"`
 	Prefetch    bool      `json:"prefetch,omitempty"`
+	Required    bool      `json:"required,omitempty"`
 	Hour        time.Time `json:"hour"`
 }
 
@@ -98,7 +99,7 @@ type counted struct {
 	variationID          string
 	value                *byte // its first byte; nil with a variation
 	reason               evaluation.Reason
-	prefetch             bool
+	prefetch, required   bool
 	hour                 time.Time
 }
 
@@ -116,7 +117,15 @@ func (m *meter) Count(_ string, f *usage.Flag, environmentID string, r *evaluati
 	hour := m.hour()
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	m.serve(environmentID, keyID, f, r, hour)
+	m.serve(counted{environmentID: environmentID, keyID: keyID, flag: f, reason: r.Reason, hour: hour}, r)
+}
+
+// CountRequired implements evaluation.Counter.
+func (m *meter) CountRequired(_ string, f *usage.Flag, environmentID string, r *evaluation.Result) {
+	hour := m.hour()
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.require(environmentID, f, r, hour)
 }
 
 // CountCall implements evaluation.Counter.
@@ -127,20 +136,25 @@ func (m *meter) CountCall(c *usage.Call, _, environmentID, keyID string) {
 	c.Each(func(f *usage.Flag, r *evaluation.Result) {
 		switch {
 		case r != nil:
-			m.serve(environmentID, keyID, f, r, hour)
+			m.serve(counted{environmentID: environmentID, keyID: keyID, flag: f, reason: r.Reason, hour: hour}, r)
 		case f != nil: // the service does not tell who has prefetched a flag
 			m.add(counted{environmentID: environmentID, flag: f, prefetch: true, hour: hour}, nil)
 		default:
 			m.add(counted{environmentID: environmentID, keyID: keyID, prefetch: true, hour: hour}, nil)
 		}
 	})
+	c.EachRequired(func(f *usage.Flag, r *evaluation.Result) { m.require(environmentID, f, r, hour) })
+}
+
+// require counts what a flag served on behalf of another one. The service does not tell for whom or why. mu must be
+// held.
+func (m *meter) require(environmentID string, f *usage.Flag, r *evaluation.Result, hour time.Time) {
+	m.serve(counted{environmentID: environmentID, flag: f, required: true, hour: hour}, r)
 }
 
 // serve counts what was served. mu must be held.
-func (m *meter) serve(environmentID, keyID string, f *usage.Flag, r *evaluation.Result, hour time.Time) {
-	c := counted{
-		environmentID: environmentID, keyID: keyID, flag: f, variationID: r.VariationID, reason: r.Reason, hour: hour,
-	}
+func (m *meter) serve(c counted, r *evaluation.Result) {
+	c.variationID = r.VariationID
 	var value json.RawMessage
 	if c.variationID == "" && len(r.Value) > 0 {
 		c.value, value = &r.Value[0], r.Value
@@ -173,7 +187,7 @@ func (m *meter) take(environmentID string) map[rowKey]int64 {
 		delete(m.counts, c)
 		k := rowKey{
 			KeyID: c.keyID, VariationID: c.variationID, Value: string(of.value),
-			Reason: string(c.reason), Prefetch: c.prefetch, Hour: c.hour,
+			Reason: string(c.reason), Prefetch: c.prefetch, Required: c.required, Hour: c.hour,
 		}
 		if c.flag != nil {
 			k.FlagKey = c.flag.Key()

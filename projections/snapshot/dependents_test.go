@@ -1,0 +1,98 @@
+package snapshot
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+
+	"flagledger/events"
+	"flagledger/projections/snapshot/evaluation"
+)
+
+func needs(keys ...string) events.PrerequisitesChanged {
+	change := events.PrerequisitesChanged{Environment: production}
+	for _, key := range keys {
+		change.To = append(change.To, events.Prerequisite{FlagKey: key, Serves: []events.ServedValue{{Value: evaluation.True}}})
+	}
+	return change
+}
+
+var boolean = made(events.BooleanFlag, "false")
+
+// required lists the flags that others require in a snapshot, with ! for a deleted one.
+func required(s *Snapshot) string {
+	t, _ := s.Tenant("t")
+	var keys []string
+	for _, f := range t.Dependencies().Required() {
+		key := f.State().Key
+		if !f.State().Exists {
+			key += "!"
+		}
+		keys = append(keys, key)
+	}
+	return strings.Join(keys, " ")
+}
+
+func TestRequiredFlagsStayWhileOthersRequireThem(t *testing.T) {
+	s := newScribe()
+	wants := func(what, list string) {
+		t.Helper()
+		if got := required(s.Snapshot); got != list {
+			t.Errorf("%s: %q are required, want %q", what, got, list)
+		}
+	}
+	s.flag("t", "base", boolean, on)
+	s.flag("t", "middle", boolean, on, needs("base"))
+	wants("one requires another", "base")
+	s.flag("t", "top", boolean, on, needs("middle", "never"))
+	wants("a chain", "base middle")
+	s.flag("t", "base", events.FlagDeleted{})
+	wants("a deleted one", "base! middle")
+	s.flag("t", "middle", needs())
+	wants("nobody requires it", "middle")
+	s.flag("t", "never", boolean, on)
+	wants("a new one", "middle never")
+	s.flag("t", "top", events.FlagDeleted{})
+	wants("the end", "")
+	s.flag("t", "self", boolean, on, needs("self"))
+	wants("itself", "self")
+	s.flag("t", "self", events.FlagDeleted{})
+	wants("not itself", "")
+	s.flag("t", "top", boolean, on, needs("middle"))
+	s.page(events.TenantStream("t"), events.EnvironmentDeleted{Environment: production})
+	wants("without the environment", "")
+}
+
+func TestChangeNamesDependents(t *testing.T) {
+	s := newScribe()
+	s.flag("t", "base", boolean, on)
+	s.flag("t", "middle", boolean, on, needs("base"))
+	s.flag("t", "top", boolean, on, needs("middle"))
+	tenant, _ := s.Tenant("t")
+	l, elsewhere := s.listen("t", production.ID), s.listen("t", "another")
+	s.flag("t", "base", events.FlagDisabled{Environment: production})
+	var named []string
+	for _, c := range l.Next().Changes {
+		if c.Dependents == nil {
+			named = append(named, c.Key)
+			continue
+		}
+		for _, f := range c.Dependents.Flags {
+			named = append(named, fmt.Sprint("dependent ", f.Key))
+		}
+	}
+	expect(t, "in its environment", strings.Join(named, ","), "base,dependent middle,dependent top")
+	expect(t, "in another", heard(elsewhere), "")
+	var list []string
+	for _, d := range tenant.Dependents("base") {
+		list = append(list, d.FlagKey+" "+d.Environment.Name)
+	}
+	expect(t, "dependents", strings.Join(list, ","), "middle production")
+	s.flag("t", "other", boolean, on)
+	l.Next()
+	s.flag("t", "other", events.FlagDisabled{Environment: production})
+	expect(t, "of a flag that nobody requires", heard(l), "other")
+	if got := tenant.UnusablePrerequisites("base", production.ID, []string{"top"}); len(got) != 1 {
+		t.Errorf("a cycle is usable: %v", got)
+	}
+}
