@@ -155,6 +155,8 @@ var leastRoles = map[string]string{
 	"POST /api/v1/flags/{flagKey}/rules/evaluate":                     "viewer",
 	"PUT /api/v1/flags/{flagKey}/rules":                               "developer",
 	"PUT /api/v1/flags/{flagKey}/fallthrough":                         "developer",
+	"GET /api/v1/flags/{flagKey}/prerequisites":                       "viewer",
+	"PUT /api/v1/flags/{flagKey}/prerequisites":                       "developer",
 	"GET /api/v1/flags/stream":                                        "viewer",
 	"GET /api/v1/feed":                                                "viewer", // of machines: people are refused
 	"POST /api/v1/usage":                                              "viewer", // of machines, as is the next
@@ -219,7 +221,7 @@ func TestAccess(t *testing.T) {
 			viewer := me.Join("viewer")
 			for _, call := range [][2]string{
 				{"PATCH", nodetest.FlagPath("k")}, {"DELETE", nodetest.FlagPath("k")}, {"POST", nodetest.FlagPath("k", "/disable")}, {"POST", nodetest.FlagPath("k", "/variations")},
-				{"PATCH", nodetest.FlagPath("k", "/variations/", id)}, {"DELETE", nodetest.FlagPath("k", "/variations/", id)}, {"PUT", nodetest.FlagPath("k", "/rules")}, {"PUT", nodetest.FlagPath("k", "/fallthrough")}, {"PATCH", project}, {"DELETE", project},
+				{"PATCH", nodetest.FlagPath("k", "/variations/", id)}, {"DELETE", nodetest.FlagPath("k", "/variations/", id)}, {"PUT", nodetest.FlagPath("k", "/rules")}, {"PUT", nodetest.FlagPath("k", "/fallthrough")}, {"PUT", nodetest.FlagPath("k", "/prerequisites")}, {"PATCH", project}, {"DELETE", project},
 			} {
 				viewer.Call(call[0], call[1], nil).Refused(403)
 			}

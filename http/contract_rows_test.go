@@ -382,6 +382,8 @@ var additions = map[string]string{
 	"POST /api/v1/flags/evaluate":                                  "a page needs many flags at once",
 	"GET /api/v1/flags/{flagKey}/rules":                            "flags are served by rules",
 	"PUT /api/v1/flags/{flagKey}/rules":                            "flags are served by rules",
+	"GET /api/v1/flags/{flagKey}/prerequisites":                    "flags require others",
+	"PUT /api/v1/flags/{flagKey}/prerequisites":                    "flags require others",
 	"PUT /api/v1/flags/{flagKey}/fallthrough":                      "what is served where no rule matches",
 	"POST /api/v1/flags/{flagKey}/rules/evaluate":                  "who changes rules sees what they would serve before they save",
 	"GET /api/v1/cleanup":                                          "somebody removes flags that nobody uses",

@@ -131,6 +131,8 @@ var additionRows = []contractRow{
 	{"POST /api/v1/flags/evaluate", "", `{"targetingKey":"u"}`, 200, nil},
 	{"GET /api/v1/flags/{flagKey}/rules", "", "", 200, nil},
 	{"PUT /api/v1/flags/{flagKey}/rules", "", `{"rules":[]}`, 200, nil},
+	{"GET /api/v1/flags/{flagKey}/prerequisites", "", "", 200, nil},
+	{"PUT /api/v1/flags/{flagKey}/prerequisites", "", `{"prerequisites":[]}`, 200, nil},
 	{"PUT /api/v1/flags/{flagKey}/fallthrough", "", `{"serve":null}`, 200, nil},
 	{"GET /api/v1/tenants/{tenantId}/environments/settings", "", "", 200, nil},
 	{"PUT /api/v1/tenants/{tenantId}/environments/settings", "",

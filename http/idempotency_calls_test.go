@@ -82,6 +82,13 @@ var acts = map[string]func(me *nodetest.Client) act{
 		me.CreateFlag("k", nil)
 		return act{"PUT", nodetest.FlagPath("k", "/fallthrough"), `{"serve":{"value":true}}`, 200, flagStream(me)}
 	},
+	"set prerequisites": func(me *nodetest.Client) act {
+		me.CreateFlag("k", nil)
+		me.CreateFlag("l", nil)
+		return act{
+			"PUT", nodetest.FlagPath("k", "/prerequisites"), `{"prerequisites":[{"flagKey":"l","off":true}]}`, 200, flagStream(me),
+		}
+	},
 	"create a segment": func(me *nodetest.Client) act {
 		return act{"POST", segmentsPath, `{"key":"beta"}`, 201, segmentStream(me)}
 	},

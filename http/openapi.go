@@ -50,6 +50,7 @@ var tags = []*huma.Tag{
 	{Name: "Flags", Description: "The tenant's flags"},
 	{Name: "Variations", Description: "What a flag can serve"},
 	{Name: "Rules", Description: "Who gets which variation, in each environment"},
+	{Name: "Prerequisites", Description: "What flags require of other flags, in each environment"},
 	{Name: "Segments", Description: "Conditions and lists of members that the rules of flags share"},
 	{Name: "Evaluation", Description: "What a flag serves to a user"},
 	{Name: "OFREP", Description: "Evaluation for OpenFeature's clients"},
