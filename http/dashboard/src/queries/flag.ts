@@ -13,7 +13,7 @@ import {
 } from './flagChange';
 import { keys } from './keys';
 
-export type FlagDetail = Schemas['FlagDetail'];
+export type FlagDetail = Schemas['FlagDetail'] & { offServes?: 'value' | 'code' };
 export type FlagChange = Schemas['UpdateFlagBody'];
 export type FlagType = FlagDetail['type'];
 export type Variation = Schemas['VariationBody'];
@@ -21,7 +21,8 @@ export type VariationChange = Schemas['UpdateVariationBody'];
 /** Reads a flag in one environment. */
 export type FlagInEnvironment = Schemas['FlagInEnvironment'];
 
-function readFlag(place: Place, key: string) {
+/** The query of a flag in one environment. */
+export function readFlag(place: Place, key: string) {
   return {
     queryKey: keys.flag(place, key),
     queryFn: ({ signal }: { signal: AbortSignal }) =>

@@ -109,22 +109,29 @@ export function useVersions(place: () => Place, key: () => string) {
   }));
 }
 
-/** Reads a flag at a version. */
-export function useVersion(place: () => Place, key: () => string, version: () => number | undefined) {
-  return createQuery(() => ({
-    queryKey: [...keys.flag(place(), key()), 'version', version()],
-    queryFn: ({ signal }) =>
+/** The query of a flag at a version. */
+export function readVersion(place: Place, key: string, version: number | undefined) {
+  return {
+    queryKey: [...keys.flag(place, key), 'version', version],
+    queryFn: ({ signal }: { signal: AbortSignal }) =>
       exactBody<FlagAtVersion>(
         api.GET('/api/v1/flags/{flagKey}/versions/{version}', {
-          params: { path: { flagKey: key(), version: version()! }, header: at(place()) },
+          params: { path: { flagKey: key, version: version! }, header: at(place) },
           parseAs: 'text',
           signal,
         }),
       ),
-    enabled: version() !== undefined,
     staleTime: Infinity,
+    structuralSharing: false as const,
+  };
+}
+
+/** Reads a flag at a version. */
+export function useVersion(place: () => Place, key: () => string, version: () => number | undefined) {
+  return createQuery(() => ({
+    ...readVersion(place(), key(), version()),
+    enabled: version() !== undefined,
     placeholderData: keepPreviousData,
-    structuralSharing: false,
   }));
 }
 

@@ -1,4 +1,5 @@
 import { isRawJSON } from '../api/exact';
+import type { Prerequisite } from '../api/prerequisites';
 import type { Condition, Rule, SegmentRule, Serve } from '../queries/rules';
 import { isolated } from './common';
 import { wordsOf } from './failures';
@@ -46,6 +47,7 @@ const fields: Record<string, string> = {
   offServes: 'While off',
   defaultValue: 'Default value',
   enabled: 'State',
+  prerequisites: 'Prerequisites',
   type: 'Type',
   projectId: 'Project',
   included: 'Included',
@@ -74,6 +76,9 @@ function linesOf({ field, from, to }: ChangedField, names: Names): ChangeLine[] 
   if (kind === 'variations' && id) return variationLines(id, part, from, to, names);
   if (field === 'rules.order') return orderLines(from as string[], to as string[], names);
   if (kind === 'rules') return ruleLines(from as AnyRule | null, to as AnyRule | null, names);
+  if (field === 'prerequisites') {
+    return prerequisiteLines(from as Prerequisite[] | null, to as Prerequisite[] | null, names);
+  }
   if (field === 'fallthrough') {
     return [serveLine(ruleWords.everyoneElse, from as Serve | null, to as Serve | null, names)];
   }
@@ -180,6 +185,29 @@ function orderLines(from: string[] | null, to: string[] | null, names: Names): C
     ].join(' → ');
   return [{ what: ruleWords.order, before: named(was), after: named(is) }];
 }
+
+function prerequisiteLines(from: Prerequisite[] | null, to: Prerequisite[] | null, names: Names): ChangeLine[] {
+  const text = (list: Prerequisite[] | null, key: string) => {
+    const found = list?.find(({ flagKey }) => flagKey === key);
+    return found && prerequisiteInWords(found, names);
+  };
+  const flagKeys = [...new Set([...(from ?? []), ...(to ?? [])].map(({ flagKey }) => flagKey))];
+  const lines = flagKeys
+    .map((key) => ({ what: ruleWords.prerequisite, before: text(from, key), after: text(to, key) }))
+    .filter(({ before, after }) => before !== after);
+  return lines.length ? lines : [{ what: ruleWords.prerequisitesMoved }];
+}
+
+/** Returns a prerequisite in words: payments is on and serves on or trial. */
+export function prerequisiteInWords(prerequisite: Prerequisite, names: Names): string {
+  return `${isolated(prerequisite.flagKey)} ${ruleWords.must(prerequisite.off, servedBy(prerequisite, names))}`;
+}
+
+/** Returns the values that meet a prerequisite in words. */
+export const servedBy = ({ serves = [] }: Prerequisite, names: Names): string =>
+  alternatives.format(serves.map((serve) => serveOf(serve, names)));
+
+const alternatives = new Intl.ListFormat('en', { type: 'disjunction' });
 
 function ruleLines(from: AnyRule | null, to: AnyRule | null, names: Names): ChangeLine[] {
   if (!from || !to) {

@@ -27,11 +27,14 @@ export const evaluation = {
     ARCHIVED: 'The flag is archived',
     RULE_MATCH: 'A rule matched',
     FALLTHROUGH: 'No rule matched',
+    PREREQUISITE_FAILED: 'Off: a prerequisite is not met',
   },
+  unmet: (key: string) => `Off: it requires ${isolated(key)}`,
   steps: {
     status: 'Status',
     environment: 'Environment',
     segment: (key: string) => `Segment ${isolated(key)}`,
+    prerequisite: (key: string) => `Requires ${isolated(key)}`,
     fallthrough: 'Everyone else',
     weights: 'Weights of the variations',
     default: 'Default value',
@@ -51,7 +54,13 @@ export const evaluation = {
     not_member: 'is not in it',
     missing: 'does not exist',
     cycle: 'closes a circle',
+    met: 'is met',
+    unmet: 'is not met',
+    limit: 'is not met: it requires too many others',
   } as Record<string, string>,
+  wanted: (what: string) => `It must be ${what}`,
+  toServe: (values: string) => (values ? `on and serve ${values}` : 'on'),
+  nested: (key: string) => `How ${isolated(key)} was decided`,
   before: (n: number) => plural(n, 'step before it', 'steps before it'),
   noConditions: 'No conditions: everyone matches',
   actual: (value: string) => `· it is ${value}`,
@@ -62,3 +71,9 @@ export const evaluation = {
   holds: 'holds',
   fails: 'does not hold',
 };
+
+/** Returns why a flag serves what it does, in words. */
+export const reasonOf = ({ reason, prerequisite }: { reason: string; prerequisite?: string }): string =>
+  prerequisite === undefined
+    ? (evaluation.reasons[reason as keyof typeof evaluation.reasons] ?? reason)
+    : evaluation.unmet(prerequisite);

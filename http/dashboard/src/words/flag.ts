@@ -2,7 +2,14 @@ import { isolated } from './common';
 
 /** The page of one flag. */
 export const flag = {
-  tabs: { rules: 'Rules', overview: 'Overview', environments: 'Environments', use: 'Usage', history: 'History' },
+  tabs: {
+    rules: 'Rules',
+    overview: 'Overview',
+    environments: 'Environments',
+    dependencies: 'Dependencies',
+    use: 'Usage',
+    history: 'History',
+  },
   parts: 'Parts of the flag',
   environments: 'Environments',
   switching: {
@@ -62,6 +69,11 @@ export const flag = {
     },
     defaultValue: 'Default value',
     defaultHint: 'Served while the flag is off',
+    offServes: 'When off',
+    offServesHint: {
+      value: 'Everyone gets the default value.',
+      code: 'Clients of OFREP get no value, so the default in the code decides.',
+    },
     permanent: 'Permanent',
     permanentHint: {
       true: 'For a kill switch, for example: clean-up never lists it.',
@@ -155,6 +167,7 @@ export const flag = {
     same: (here: string) => `As in ${here}`,
     only: 'Only here',
     differs: 'Differs',
+    otherRequired: 'It requires other flags.',
     otherOrder: 'The rules are in another order.',
     missing: (here: string) => `Only in ${here}`,
     source: (from: string) => ` from ${from}`,
@@ -166,6 +179,7 @@ export const flag = {
     parts: 'What is copied',
     rules: 'Rules',
     fallthrough: 'What everyone else gets',
+    prerequisites: 'What it requires',
     enabled: 'Whether it is on',
     nothing: 'There is nothing to copy: both are the same.',
     button: 'Copy',

@@ -105,6 +105,7 @@ export const flags = {
   clientSide: { true: 'Seen by browsers', false: 'Hidden from browsers' },
   archivedSwitch: 'An archived flag cannot be switched',
   status: { active: 'Active', inactive: 'Inactive', archived: 'Archived' },
+  offServes: { value: 'Serve the default value', code: 'Let the application’s code decide' },
   owner: { me: 'My flags' },
   lifecycle: { new: 'New', live: 'Live', unused: 'Unused', settled: 'Settled', archived: 'Archived' },
   readOnly: 'Read with all flags only',

@@ -86,6 +86,10 @@ export const rules = {
   conditionsMoved: 'its conditions are in another order',
   serves: 'serves',
   order: 'Order of the rules',
+  prerequisite: 'Requires',
+  prerequisitesMoved: 'Order of the prerequisites',
+  must: (off: boolean | undefined, values: string) =>
+    off ? 'is off' : values ? `is on and serves ${values}` : 'is on',
   variationOrder: 'Order of the variations',
   if: 'if',
   and: 'and',
@@ -109,6 +113,7 @@ export const rules = {
     inactive: (value: string) => `inactive, serves ${value}`,
     archived: (value: string) => `archived, serves ${value}`,
     off: (value: string) => `off, serves ${value}`,
+    unmet: (what: string) => `off: requires ${what}`,
     on: (rules: number, serves: string) =>
       rules ? `on, ${plural(rules, 'rule', 'rules')}, otherwise ${serves}` : `on, serves ${serves}`,
   },

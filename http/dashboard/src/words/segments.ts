@@ -165,6 +165,13 @@ export const segments = {
       `In ${environment} its rules refer to the segment ${isolated(key)}, which does not exist: nobody is in it.`,
     segment_cycle: (key: string, environment: string) =>
       `In ${environment} its rules refer to the segment ${isolated(key)}, which refers to itself in a circle: nobody matches by it.`,
+    prerequisite_missing: (key: string, environment: string) =>
+      `In ${environment} it requires the flag ${isolated(key)}, which does not exist, so it counts as off.`,
+    prerequisite_cycle: (key: string, environment: string) =>
+      `In ${environment} it requires the flag ${isolated(key)}, which requires this one in a circle: that is never met.`,
+    prerequisite_limit: (key: string, environment: string) =>
+      `In ${environment} it requires the flag ${isolated(key)}, which requires too many others: that is never met.`,
   },
   see: (key: string) => `Segment ${isolated(key)}`,
+  seeFlag: (key: string) => `Flag ${isolated(key)}`,
 };

@@ -32,6 +32,7 @@ export const usage = {
     FALLTHROUGH: 'No rule matched',
     RULE_MATCH: 'By a rule',
     OFF: 'Off',
+    PREREQUISITE_FAILED: 'Prerequisite not met',
     ARCHIVED: 'Archived',
   },
   most: 'Flags evaluated most',

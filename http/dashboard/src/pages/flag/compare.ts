@@ -1,4 +1,5 @@
 import type { FlagDetail, FlagInEnvironment } from '../../queries/flag';
+import { type Prerequisite, requiredIn } from '../../queries/prerequisites';
 import type { NewRule, Rule, Serve } from '../../queries/rules';
 import { type ChangedField, percent } from '../../words/changes';
 import { same } from './draft.svelte';
@@ -36,24 +37,28 @@ export function otherOrder(a: FlagInEnvironment, b: FlagInEnvironment): boolean 
   return !same(common(a.rules, b.rules), common(b.rules, a.rules));
 }
 
-/** Whether two environments have the same state and rules. */
+/** Whether two environments have the same state, rules and prerequisites. */
 export const alike = (a: FlagInEnvironment, b: FlagInEnvironment): boolean =>
-  a.enabled === b.enabled && same(a.rules.map(content), b.rules.map(content));
+  a.enabled === b.enabled && same(a.rules.map(content), b.rules.map(content)) && same(requiredIn(a), requiredIn(b));
 
 /** Returns what an enabled flag serves if no rule matches. */
-export function otherwise(flag: FlagDetail, { fallthrough }: Pick<FlagInEnvironment, 'fallthrough'>): Serve {
+export function otherwise(
+  flag: Pick<FlagDetail, 'type' | 'variations' | 'defaultValue'>,
+  { fallthrough }: Pick<FlagInEnvironment, 'fallthrough'>,
+): Serve {
   if (fallthrough) return fallthrough;
   const rollout = flag.variations.filter(({ weight }) => weight > 0);
   if (rollout.length) return { rollout: rollout.map(({ id, weight }) => ({ variationId: id, weight })) };
   return { value: flag.type === 'boolean' ? true : flag.defaultValue };
 }
 
-export type Parts = { rules: boolean; fallthrough: boolean; enabled: boolean };
+export type Parts = { rules: boolean; fallthrough: boolean; prerequisites: boolean; enabled: boolean };
 
 export type CopyChanges = {
   changes: ChangedField[];
   rules?: NewRule[];
   fallthrough?: FlagInEnvironment['fallthrough'];
+  prerequisites?: Prerequisite[];
   enabled?: boolean;
 };
 
@@ -71,15 +76,18 @@ export function copyChanges(from: FlagInEnvironment, to: FlagInEnvironment, part
   };
   const ids = new Set(to.rules.map(({ id }) => id));
   const enabled = parts.enabled && from.enabled !== to.enabled ? from.enabled : undefined;
+  const prerequisites = parts.prerequisites && !same(requiredIn(from), requiredIn(to)) ? requiredIn(from) : undefined;
   return {
     changes: [
       ...changesOfRules(to, wanted),
+      ...(prerequisites ? [{ field: 'prerequisites', from: requiredIn(to), to: prerequisites }] : []),
       ...(enabled === undefined ? [] : [{ field: 'enabled', from: to.enabled, to: enabled }]),
     ],
     rules: same(wanted.rules, to.rules)
       ? undefined
       : rules.map(({ id, ...rule }) => (ids.has(id) ? { id, ...rule } : rule)),
     fallthrough: same(wanted.fallthrough, to.fallthrough) ? undefined : wanted.fallthrough,
+    prerequisites,
     enabled,
   };
 }

@@ -1,8 +1,6 @@
-import type { Explanation } from '../../queries/explanation';
+import type { Step } from '../../queries/explanation';
 import type { Segment, SegmentCheck } from '../../queries/segments';
 import { nameOf } from '../../words/changes';
-
-type Step = Explanation['steps'][number];
 
 /** Returns the steps of a check: the rules that were asked, or the list that decided. */
 export function stepsOf(
