@@ -985,6 +985,9 @@ type ClientInterface interface {
 	// ListSegmentUsers performs a GET /api/v1/segments/{segmentKey}/flags (the `ListSegmentUsers` operationId) request.
 	ListSegmentUsers(ctx context.Context, segmentKey string, params *ListSegmentUsersParams, reqEditors ...RequestEditorFn) (*http.Response, error)
 
+	// ForgetSegmentMembers performs a POST /api/v1/segments/{segmentKey}/forget (the `ForgetSegmentMembers` operationId) request.
+	ForgetSegmentMembers(ctx context.Context, segmentKey string, reqEditors ...RequestEditorFn) (*http.Response, error)
+
 	// GetSegmentHistory performs a GET /api/v1/segments/{segmentKey}/history (the `GetSegmentHistory` operationId) request.
 	GetSegmentHistory(ctx context.Context, segmentKey string, params *GetSegmentHistoryParams, reqEditors ...RequestEditorFn) (*http.Response, error)
 
@@ -1503,6 +1506,19 @@ func (c *Client) CheckSegment(ctx context.Context, segmentKey string, params *Ch
 // ListSegmentUsers performs a GET /api/v1/segments/{segmentKey}/flags (the `ListSegmentUsers` operationId) request.
 func (c *Client) ListSegmentUsers(ctx context.Context, segmentKey string, params *ListSegmentUsersParams, reqEditors ...RequestEditorFn) (*http.Response, error) {
 	req, err := NewListSegmentUsersRequest(c.Server, segmentKey, params)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// ForgetSegmentMembers performs a POST /api/v1/segments/{segmentKey}/forget (the `ForgetSegmentMembers` operationId) request.
+func (c *Client) ForgetSegmentMembers(ctx context.Context, segmentKey string, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewForgetSegmentMembersRequest(c.Server, segmentKey)
 	if err != nil {
 		return nil, err
 	}
@@ -3271,6 +3287,40 @@ func NewListSegmentUsersRequest(server string, segmentKey string, params *ListSe
 	}
 
 	req, err := http.NewRequest(http.MethodGet, queryURL.String(), nil)
+	if err != nil {
+		return nil, err
+	}
+
+	return req, nil
+}
+
+// NewForgetSegmentMembersRequest constructs an http.Request for the ForgetSegmentMembers method
+func NewForgetSegmentMembersRequest(server string, segmentKey string) (*http.Request, error) {
+	var err error
+
+	var pathParam0 string
+
+	pathParam0, err = runtime.StyleParamWithOptions("simple", false, "segmentKey", segmentKey, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationPath, Type: "string", Format: ""})
+	if err != nil {
+		return nil, err
+	}
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/api/v1/segments/%s/forget", pathParam0)
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	req, err := http.NewRequest(http.MethodPost, queryURL.String(), nil)
 	if err != nil {
 		return nil, err
 	}

@@ -21,7 +21,7 @@ var operations = []string{
 	"list-flags", "get-flag", "create-flag", "enable-flag", "disable-flag", "get-rules", "set-rules",
 	"get-flag-history", "compare-flag-versions", "revert-flag", "stream-flags", "evaluate-flag",
 	"list-segments", "get-segment", "create-segment", "get-segment-rules", "set-segment-rules", "list-segment-members",
-	"change-segment-members", "list-segment-users", "check-segment", "get-segment-history",
+	"change-segment-members", "forget-segment-members", "list-segment-users", "check-segment", "get-segment-history",
 	"list-evaluation-keys", "create-evaluation-key", "rotate-evaluation-key", "delete-evaluation-key",
 }
 

@@ -21,6 +21,7 @@ type segmentsCommand struct {
 	Rules   segmentRulesCommand   `cmd:"" help:"Print the rules of a segment, or replace them."`
 	Members segmentMembersCommand `cmd:"" help:"Print a list of a segment's members, or add and remove some."`
 	Check   checkSegmentCommand   `cmd:"" help:"Print whether a user is in a segment, and why."`
+	Forget  forgetSegmentCommand  `cmd:"" help:"Forget the members of a private segment, so that nobody can tell who they were."`
 	History segmentHistoryCommand `cmd:"" help:"Print who changed a segment, when and why."`
 }
 
@@ -105,6 +106,9 @@ func (s SegmentBody) print(t *terminal.Table) {
 	t.Row("name", s.Name)
 	t.Row("description", s.Description)
 	t.Row("tags", strings.Join(s.Tags, ", "))
+	if s.Private {
+		t.Row("private", "yes")
+	}
 	t.Row("included", count(s.Counts.Included))
 	t.Row("excluded", count(s.Counts.Excluded))
 	t.Row("used by", usedBy(s))
@@ -130,6 +134,7 @@ type createSegmentCommand struct {
 	Name        string   `placeholder:"TEXT" help:"Name; the key by default."`
 	Description string   `placeholder:"TEXT" help:"Description."`
 	Tags        []string `name:"tag" sep:"none" placeholder:"TAG" help:"Tag, as often as needed."`
+	Private     bool     `help:"Record hashes in place of its members: they can be checked and forgotten, but not listed. This never changes."`
 }
 
 // Run creates a segment.
@@ -144,7 +149,20 @@ func (c createSegmentCommand) Run(ctx context.Context) error {
 	if len(c.Tags) > 0 {
 		body.Tags = &c.Tags
 	}
+	if c.Private {
+		body.Private = &c.Private
+	}
 	call := func(api *Client) (*http.Response, error) { return api.CreateSegment(ctx, body) }
+	return answer(ctx, environment{service: c.service}, c.Reason, call, func(t *terminal.Table, s SegmentBody) {
+		s.print(t)
+	})
+}
+
+type forgetSegmentCommand struct{ segmentChange }
+
+// Run forgets the members of a segment and prints it.
+func (c forgetSegmentCommand) Run(ctx context.Context) error {
+	call := func(api *Client) (*http.Response, error) { return api.ForgetSegmentMembers(ctx, c.Key, nil) }
 	return answer(ctx, environment{service: c.service}, c.Reason, call, func(t *terminal.Table, s SegmentBody) {
 		s.print(t)
 	})

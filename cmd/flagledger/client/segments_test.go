@@ -60,6 +60,19 @@ func TestLifeOfASegment(t *testing.T) {
 	me.run("segments", "check", "beta", "--key=ada", "--at", at).prints("member no")
 }
 
+func TestPrivateSegmentIsCheckedAndForgotten(t *testing.T) {
+	t.Parallel()
+	me := signUp(t, nodetest.Shared(t))
+	me.run("segments", "create", "secret", "--private").prints("private yes")
+	me.run("segments", "members", "secret", "--add=ada").prints("secret, included: 1 added, 0 removed, 0 unchanged.")
+	me.try("segments", "members", "secret").refused(1, "the segment is private")
+	me.run("segments", "check", "secret", "--key=ada").prints("member yes")
+	me.run("segments", "forget", "secret", "-m", "a wish").prints("segment secret", "private yes", "included 0")
+	me.run("segments", "check", "secret", "--key=ada").prints("member no")
+	me.run("segments", "create", "plain")
+	me.try("segments", "forget", "plain").refused(1, "the segment is not private")
+}
+
 func TestJSONOfSegmentsIsTheAnswerOfTheAPI(t *testing.T) {
 	t.Parallel()
 	me := signUp(t, nodetest.Shared(t))

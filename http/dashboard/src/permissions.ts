@@ -11,6 +11,7 @@ const platformRoles: PlatformRole[] = ['viewer', 'admin', 'super_user'];
  *  In production a change needs a verified address, too: a page offers it all the same, and then the mail that verifies. */
 const tenantActs = {
   changeFlags: 'developer',
+  forgetMembers: 'admin',
   changeProjects: 'developer',
   changeEnvironments: 'admin',
   changeFlagRules: 'admin',

@@ -248,6 +248,37 @@ export default {
     await haveMembers(v, 'many', 'included', add);
   },
 
+  'a private segment is checked and forgotten': async (come) => {
+    const v = await come();
+    await v.signUp();
+    const { tenant } = v.place;
+    await v.open(`/t/${tenant}/production/segments`);
+    await v.button('New segment').click();
+    await dialog(v).getByLabel('Name', { exact: true }).fill('Patients');
+    await dialog(v).getByLabel('Private members', { exact: true }).check();
+    await v.inspect();
+    await v.button('Create').click();
+    await tab(v, 'Members').click();
+    await v.page.getByText('only hashes of its members are kept').waitFor();
+    await v.button('Add members').click();
+    await dialog(v).getByLabel('Targeting keys', { exact: true }).fill('user-1, user-2');
+    await dialog(v).getByRole('button', { name: 'Add', exact: true }).click();
+    await v.page.getByRole('radio', { name: 'Included: 2' }).waitFor();
+    await v.field('Targeting key').fill('user-1');
+    await answered(v, true);
+    await v.inspect();
+    await v.shot('segment-private');
+
+    await tab(v, 'Settings').click();
+    await v.button('Forget the members').click();
+    await v.inspect();
+    await dialog(v).getByRole('button', { name: 'Forget', exact: true }).click();
+    await dialog(v).waitFor({ state: 'detached' });
+    await tab(v, 'Members').click();
+    await v.page.getByText('Nobody is included by name').waitFor();
+    await answered(v, false);
+  },
+
   'problems of a flag are shown': async (come) => {
     const v = await come({ refused: [404] });
     await v.signUp();

@@ -68,17 +68,22 @@ export function useUsersOfSegments(place: () => Place, segmentKeys: () => string
 
 const memberPageSize = 100; // members in a page
 
-/** Reads a list of members, in order, now or at a version. */
-export function useMembers(place: () => Place, key: () => string, list: () => MemberList, version?: () => number) {
+/** Reads a list of members in order, unless the segment is private. */
+export function useMembers(
+  place: () => Place,
+  segment: () => Pick<Segment, 'key' | 'private'>,
+  list: () => MemberList,
+) {
   return createInfiniteQuery(() => ({
-    queryKey: [...keys.segment(place().tenant, key()), 'members', list(), version?.()],
+    enabled: !segment().private,
+    queryKey: [...keys.segment(place().tenant, segment().key), 'members', list()],
     queryFn: ({ pageParam, signal }) =>
       body(
         api.GET('/api/v1/segments/{segmentKey}/members', {
           params: {
-            path: { segmentKey: key() },
+            path: { segmentKey: segment().key },
             header: at(place()),
-            query: { list: list(), limit: memberPageSize, offset: pageParam, version: version?.() },
+            query: { list: list(), limit: memberPageSize, offset: pageParam },
           },
           signal,
         }),
@@ -156,6 +161,17 @@ export function useDeleteSegment(place: () => Place, key: () => string) {
   return useFlagChange(place, (basis: ChangeBasis) =>
     answer(
       api.DELETE('/api/v1/segments/{segmentKey}', {
+        params: { path: { segmentKey: key() }, header: changeHeaders(place(), basis) },
+      }),
+    ),
+  );
+}
+
+/** Forgets the members of a private segment, now and in the past. */
+export function useForgetMembers(place: () => Place, key: () => string) {
+  return useFlagChange(place, (basis: ChangeBasis) =>
+    versionAfter(
+      api.POST('/api/v1/segments/{segmentKey}/forget', {
         params: { path: { segmentKey: key() }, header: changeHeaders(place(), basis) },
       }),
     ),
