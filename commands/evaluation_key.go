@@ -146,7 +146,9 @@ func (c ChangeEvaluationKey) Decide(t state.Tenant) ([]events.Fact, error) {
 		return nil, err
 	}
 	wrong := FieldErrors{}
-	fact := events.EvaluationKeyChanged{KeyID: c.ID, Name: changed(key.Name, c.Name, equal)}
+	fact := events.EvaluationKeyChanged{
+		KeyID: c.ID, Environment: key.Environment, Name: changed(key.Name, c.Name, equal),
+	}
 	if c.Name != nil {
 		CheckText(wrong, "name", *c.Name, 1, maxName)
 	}
@@ -216,15 +218,18 @@ func (c RotateEvaluationKey) Decide(t state.Tenant) ([]events.Fact, error) {
 	if key.Signed() { // its signing secret is replaced, and the key itself is public
 		m = events.KeyMaterial{Key: key.Key, SigningID: c.SigningID}
 	}
-	return []events.Fact{events.EvaluationKeyRotated{KeyID: c.ID, KeyMaterial: m, PreviousUntil: until}}, nil
+	return []events.Fact{events.EvaluationKeyRotated{
+		KeyID: c.ID, Environment: key.Environment, KeyMaterial: m, PreviousUntil: until,
+	}}, nil
 }
 
 // RemoveEvaluationKey deletes an evaluation key. It is refused from now on.
 type RemoveEvaluationKey struct{ EvaluationKeyRef }
 
 func (c RemoveEvaluationKey) Decide(t state.Tenant) ([]events.Fact, error) {
-	if _, err := c.find(t); err != nil {
+	key, err := c.find(t)
+	if err != nil {
 		return nil, err
 	}
-	return []events.Fact{events.EvaluationKeyRemoved{KeyID: c.ID}}, nil
+	return []events.Fact{events.EvaluationKeyRemoved{KeyID: c.ID, Environment: key.Environment}}, nil
 }

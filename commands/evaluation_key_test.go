@@ -96,23 +96,24 @@ func TestChangeEvaluationKey(t *testing.T) {
 		EvaluationKeyRef: keyRef, Name: new("Store"), Origins: &[]string{}, ExpiresAt: new(noon.Add(time.Hour)), Now: noon,
 	}
 	changed := events.EvaluationKeyChanged{
-		KeyID:     "k",
-		Name:      &events.Change[string]{From: "Shop", To: "Store"},
-		Origins:   &events.Change[[]string]{From: []string{"https://app.example.com"}, To: []string{}},
-		ExpiresAt: &events.Change[*time.Time]{To: new(noon.Add(time.Hour))},
+		KeyID:       "k",
+		Environment: production,
+		Name:        &events.Change[string]{From: "Shop", To: "Store"},
+		Origins:     &events.Change[[]string]{From: []string{"https://app.example.com"}, To: []string{}},
+		ExpiresAt:   &events.Change[*time.Time]{To: new(noon.Add(time.Hour))},
 	}
 	when(t, given, change).then(changed)
 	when(t, append(given, changed), change).then()
 	later := noon.Add(2 * time.Hour) // the key has expired
 	renamed := ChangeEvaluationKey{EvaluationKeyRef: keyRef, Name: new("Old"), ExpiresAt: new(noon.Add(time.Hour)), Now: later}
 	when(t, append(slices.Clone(given), changed), renamed).then(events.EvaluationKeyChanged{
-		KeyID: "k", Name: &events.Change[string]{From: "Store", To: "Old"},
+		KeyID: "k", Environment: production, Name: &events.Change[string]{From: "Store", To: "Old"},
 	})
 	when(t, append(slices.Clone(given), changed), RotateEvaluationKey{EvaluationKeyRef: keyRef, Random: "DEF", Now: later}).
 		refused(Conflict)
 	never := ChangeEvaluationKey{EvaluationKeyRef: keyRef, ExpiresAt: &time.Time{}, Now: noon}
 	when(t, append(given, changed), never).then(events.EvaluationKeyChanged{
-		KeyID: "k", ExpiresAt: &events.Change[*time.Time]{From: new(noon.Add(time.Hour))},
+		KeyID: "k", Environment: production, ExpiresAt: &events.Change[*time.Time]{From: new(noon.Add(time.Hour))},
 	})
 	change.Name, change.Origins, change.ExpiresAt = new(""), &[]string{"x"}, new(noon)
 	when(t, given, change).refused(Invalid, "name", "origins[0]", "expiresAt")
@@ -124,7 +125,8 @@ func TestRotateEvaluationKey(t *testing.T) {
 	given := []events.Fact{acme, events.EnvironmentAdded{Environment: production}, browserKey}
 	rotate := RotateEvaluationKey{EvaluationKeyRef: keyRef, Random: "def", SigningID: "s2", Now: noon}
 	rotated := events.EvaluationKeyRotated{
-		KeyID: "k", KeyMaterial: events.KeyMaterial{Key: "pk_def"}, PreviousUntil: noon.Add(24 * time.Hour),
+		KeyID: "k", Environment: production, KeyMaterial: events.KeyMaterial{Key: "pk_def"},
+		PreviousUntil: noon.Add(24 * time.Hour),
 	}
 	when(t, given, rotate).then(rotated)
 	when(t, given[:2], rotate).refused(NotFound)
@@ -143,13 +145,14 @@ func TestARotationOfASignedKeyReplacesItsSecretAlone(t *testing.T) {
 	given := []events.Fact{acme, events.EnvironmentAdded{Environment: production}, signed}
 	rotate := RotateEvaluationKey{EvaluationKeyRef: keyRef, Random: "def", SigningID: "s2", Now: noon}
 	when(t, given, rotate).then(events.EvaluationKeyRotated{
-		KeyID: "k", KeyMaterial: events.KeyMaterial{Key: "pk_abc", SigningID: "s2"}, PreviousUntil: noon.Add(24 * time.Hour),
+		KeyID: "k", Environment: production, KeyMaterial: events.KeyMaterial{Key: "pk_abc", SigningID: "s2"},
+		PreviousUntil: noon.Add(24 * time.Hour),
 	})
 }
 
 func TestRemoveEvaluationKey(t *testing.T) {
 	given := []events.Fact{acme, events.EnvironmentAdded{Environment: production}, browserKey}
-	removed := events.EvaluationKeyRemoved{KeyID: "k"}
+	removed := events.EvaluationKeyRemoved{KeyID: "k", Environment: production}
 	when(t, given, RemoveEvaluationKey{keyRef}).then(removed)
 	when(t, append(given, removed), RemoveEvaluationKey{keyRef}).refused(NotFound)
 }

@@ -311,7 +311,17 @@ var addedLater = map[string]Fact{
 	`{"id":"m","role":"viewer","mustAccept":true}`: MemberInvited{ID: "m", Role: ViewerRole, MustAccept: true},
 	`{"clientSide":{"from":false,"to":true}}`:      FlagUpdated{ClientSide: &Change[bool]{false, true}},
 	`{"offServes":{"from":"","to":"code"}}`:        FlagUpdated{OffServes: &Change[OffServes]{OffServesValue, OffServesCode}},
-	`{"owner":{"from":"u","to":""}}`:               FlagUpdated{Owner: &Change[string]{"u", ""}},
+	`{"keyId":"k","environment":{"id":"e","name":"n"}}`: EvaluationKeyRemoved{
+		KeyID: "k", Environment: EnvironmentRef{"e", "n"},
+	},
+	`{"keyId":"k","environment":{"id":"e","name":"n"},"name":{"from":"a","to":"b"}}`: EvaluationKeyChanged{
+		KeyID: "k", Environment: EnvironmentRef{"e", "n"}, Name: &Change[string]{"a", "b"},
+	},
+	`{"keyId":"k","environment":{"id":"e","name":"n"},"key":"pk_b","previousUntil":"2026-01-02T03:04:05Z"}`: EvaluationKeyRotated{
+		KeyID: "k", Environment: EnvironmentRef{"e", "n"}, KeyMaterial: KeyMaterial{Key: "pk_b"},
+		PreviousUntil: time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC),
+	},
+	`{"owner":{"from":"u","to":""}}`: FlagUpdated{Owner: &Change[string]{"u", ""}},
 	`{"links":{"from":null,"to":[{"title":"t","url":"https://example.com"}]}}`: FlagUpdated{
 		Links: &Change[[]Link]{nil, []Link{{"t", "https://example.com"}}},
 	},

@@ -40,23 +40,26 @@ type KeyMaterial struct {
 
 // EvaluationKeyChanged changes fields of an evaluation key.
 type EvaluationKeyChanged struct {
-	KeyID     string              `json:"keyId"`
-	Name      *Change[string]     `json:"name,omitempty"`
-	Origins   *Change[[]string]   `json:"origins,omitempty"`
-	ExpiresAt *Change[*time.Time] `json:"expiresAt,omitempty"` // null for never
+	KeyID       string              `json:"keyId"`
+	Environment EnvironmentRef      `json:"environment,omitzero"` // of the key; early facts lack it
+	Name        *Change[string]     `json:"name,omitempty"`
+	Origins     *Change[[]string]   `json:"origins,omitempty"`
+	ExpiresAt   *Change[*time.Time] `json:"expiresAt,omitempty"` // null for never
 }
 
 // EvaluationKeyRotated replaces a key, or the signing secret of a key with signed contexts. What it replaces works
 // until PreviousUntil.
 type EvaluationKeyRotated struct {
-	KeyID string `json:"keyId"`
+	KeyID       string         `json:"keyId"`
+	Environment EnvironmentRef `json:"environment,omitzero"` // of the key; early facts lack it
 	KeyMaterial
 	PreviousUntil time.Time `json:"previousUntil"`
 }
 
 // EvaluationKeyRemoved deletes an evaluation key. It is refused from now on.
 type EvaluationKeyRemoved struct {
-	KeyID string `json:"keyId"`
+	KeyID       string         `json:"keyId"`
+	Environment EnvironmentRef `json:"environment,omitzero"` // of the key; early facts lack it
 }
 
 func (EvaluationKeyAdded) StoredName() string   { return "tenant.evaluation_key_added" }

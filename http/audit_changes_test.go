@@ -150,11 +150,11 @@ func testAuditTrailHasEveryChange(t *testing.T) {
 					"name": change(nil, "Shop"), "kind": change(nil, "browser"), "environment": change(nil, "production"),
 					"origins": change(nil, []string{"https://a.example"}),
 				}},
-				trailEntry{"tenant.evaluation_key_changed", "evaluation_key", id, "Store", nil, map[string]any{
+				trailEntry{"tenant.evaluation_key_changed", "evaluation_key", id, "Store", "production", map[string]any{
 					"name": change("Shop", "Store"), "origins": change([]string{"https://a.example"}, []string{}),
 				}},
-				trailEntry{"tenant.evaluation_key_rotated", "evaluation_key", id, "Store", nil, nil},
-				trailEntry{"tenant.evaluation_key_removed", "evaluation_key", id, "Store", nil, map[string]any{"name": change("Store", nil)}})
+				trailEntry{"tenant.evaluation_key_rotated", "evaluation_key", id, "Store", "production", nil},
+				trailEntry{"tenant.evaluation_key_removed", "evaluation_key", id, "Store", "production", map[string]any{"name": change("Store", nil)}})
 		},
 		"of an OAuth client, without the hash of its secret": func(t *testing.T, me *nodetest.Client) {
 			client, _ := me.OAuthClient("CI", "flags:read")

@@ -128,7 +128,7 @@ func describeEvaluationKey(entry *Description, e events.Recorded) {
 			entry.Changes.add("expiresAt", nil, timeOrNull(fact.ExpiresAt))
 		}
 	case events.EvaluationKeyChanged:
-		entry.Name = to(fact.Name)
+		entry.Name, entry.Environment = to(fact.Name), nameOrNil(fact.Environment)
 		addChange(entry.Changes, "name", fact.Name)
 		if fact.Origins != nil {
 			entry.Changes.add("origins", orEmpty(fact.Origins.From), orEmpty(fact.Origins.To))
@@ -137,10 +137,19 @@ func describeEvaluationKey(entry *Description, e events.Recorded) {
 			entry.Changes.add("expiresAt", expiryOrNull(at.From), expiryOrNull(at.To))
 		}
 	case events.EvaluationKeyRotated:
+		entry.Environment = nameOrNil(fact.Environment)
 		entry.Changes.add("previousKeyUntil", nil, timeOrNull(fact.PreviousUntil))
 	case events.EvaluationKeyRemoved:
-		entry.Gone = "name"
+		entry.Gone, entry.Environment = "name", nameOrNil(fact.Environment)
 	}
+}
+
+// nameOrNil returns the name of an environment, or nil for a fact that does not have it.
+func nameOrNil(e events.EnvironmentRef) *string {
+	if e.Name == "" {
+		return nil
+	}
+	return &e.Name
 }
 
 func arrangementChanges(changes Changes, fact events.EnvironmentsArranged) {

@@ -248,6 +248,32 @@ func TestGuesses(t *testing.T) {
 	}
 }
 
+// Browsers of a /64 of IPv6 count as one address, with the keys of a tenant.
+func TestBrowsersOfANetworkCountTogether(t *testing.T) {
+	now := time.Now()
+	l := NewLimiter(Default(), nil, func() time.Time { return now })
+	ask := func(address, tenantID string) Budget {
+		return l.CountBrowser(from(netip.AddrPortFrom(netip.MustParseAddr(address), 40000).String()), "", tenantID,
+			events.EnterprisePlan)
+	}
+	for i := range table[browserAddresses].max {
+		if b := ask(fmt.Sprintf("2001:db8:1:2:%x::1", i), "t"); b.Exceeded || b.Remaining != table[browserAddresses].max-i-1 {
+			t.Fatalf("call %d: %+v", i, b)
+		}
+	}
+	for _, c := range []struct {
+		address, tenantID string
+		exceeded          bool
+	}{
+		{"2001:db8:1:2:ffff::9", "t", true}, {"2001:db8:1:3::1", "t", false}, {"2001:db8:1:2::1", "another", false},
+		{"192.0.2.1", "t", false},
+	} {
+		if b := ask(c.address, c.tenantID); b.Exceeded != c.exceeded {
+			t.Errorf("a browser at %s with a key of %s: %+v", c.address, c.tenantID, b)
+		}
+	}
+}
+
 // Wrong guesses from many networks slow an account's sign-in, but do not block it.
 func TestGuessesFromManyNetworks(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

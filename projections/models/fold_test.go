@@ -549,6 +549,10 @@ func TestRowsOfTenantsEqualTheirFold(t *testing.T) {
 							join(foldPlace{ID: person, Name: string(role)})(at)
 						})
 					}
+					facts["role changed, then joined"] = func() {
+						facts["role changed"]()
+						facts["joined"]()
+					}
 				}
 			}
 			facts[rapid.SampledFrom(slices.Sorted(maps.Keys(facts))).Draw(f.T, "fact")]()

@@ -189,6 +189,22 @@ func TestClientsAreLastSeenWhenTheyEvaluatedLast(t *testing.T) {
 	}
 }
 
+// The last time of a client is the latest one, whichever flag is counted or flushed last, and if the clock is set back.
+func TestLastSeenNeverRunsBack(t *testing.T) {
+	n := newOffline()
+	latest := n.clock
+	n.evaluate("k", "e", "true", "c")
+	n.clock = latest.Add(-10 * time.Second)
+	n.evaluate("k", "e", "true", "c")
+	n.evaluate("other", "e", "true", "c")
+	all := n.pendingUsage()
+	for _, name := range []string{"k e", " e"} {
+		if seen := all[name].seen["c"]; !seen.Equal(latest) {
+			t.Errorf("in %q the client was last seen at %v, want %v", name, seen, latest)
+		}
+	}
+}
+
 // Usage of a tenant takes no more than its memory, and that of a creator's free tenants no more than that of one. Each
 // flag has one window, one outcome and one client all the same.
 func TestUsageOfATenantTakesBoundedMemory(t *testing.T) {
@@ -321,6 +337,15 @@ func TestCallInPiecesIsOnePrefetch(t *testing.T) {
 		}
 	}
 	all := n.pendingUsage()
+	sent := map[bool]int{} // by an edge: whether it is the prefetch itself
+	call := &Call{All: true}
+	for i := range 3 {
+		call.Add(n.flag(fmt.Sprint("flag-", i)), serving("true"))
+		call.Each(func(f *Flag, _ *evaluation.Result) { sent[f == nil]++ })
+	}
+	if sent[true] != 1 || sent[false] != 3 {
+		t.Errorf("an edge reports %d prefetches of %d flags", sent[true], sent[false])
+	}
 	if len(all) != 4 {
 		t.Errorf("%d windows are pending, want those of the tenant and three flags", len(all))
 	}
