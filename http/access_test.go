@@ -23,6 +23,7 @@ var leastRoles = map[string]string{
 	"GET /.well-known/jwks.json":                                      "anyone",
 	"GET /api/v1/evaluation-keys":                                     "viewer",
 	"POST /api/v1/evaluation-keys":                                    "admin",
+	"GET /api/v1/evaluation-keys/{keyId}":                             "viewer",
 	"PATCH /api/v1/evaluation-keys/{keyId}":                           "admin",
 	"POST /api/v1/evaluation-keys/{keyId}/rotate":                     "admin",
 	"DELETE /api/v1/evaluation-keys/{keyId}":                          "admin",

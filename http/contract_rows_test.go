@@ -372,6 +372,7 @@ var additions = map[string]string{
 	"GET /.well-known/jwks.json":                                   "others can verify tokens of machines",
 	"GET /api/v1/evaluation-keys":                                  evaluationKeys,
 	"POST /api/v1/evaluation-keys":                                 evaluationKeys,
+	"GET /api/v1/evaluation-keys/{keyId}":                          evaluationKeys,
 	"PATCH /api/v1/evaluation-keys/{keyId}":                        evaluationKeys,
 	"POST /api/v1/evaluation-keys/{keyId}/rotate":                  evaluationKeys,
 	"DELETE /api/v1/evaluation-keys/{keyId}":                       evaluationKeys,

@@ -90,6 +90,7 @@ var additionRows = []contractRow{
 	{"PATCH /api/v1/tenants/{tenantId}/users/{userId}", "", `{"role":"admin"}`, 200, nil},
 	{"GET /api/v1/evaluation-keys", "", "", 200, nil},
 	{"POST /api/v1/evaluation-keys", "", `{"name":"Shop","kind":"browser","environment":"production","signed":true}`, 201, nil},
+	{"GET /api/v1/evaluation-keys/{keyId}", "", "", 200, nil},
 	{"PATCH /api/v1/evaluation-keys/{keyId}", "", `{"name":"Store"}`, 200, nil},
 	{"POST /api/v1/evaluation-keys/{keyId}/rotate", "", `{"endNow":true}`, 200, nil},
 	{"DELETE /api/v1/evaluation-keys/{keyId}", "", "", 204, nil},

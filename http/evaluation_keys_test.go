@@ -13,7 +13,9 @@ import (
 	"flagledger/cmd/flagledger/node/settings"
 	"flagledger/cmd/flagledger/nodetest"
 	"flagledger/events"
+	"flagledger/http/evaluation"
 	"flagledger/http/quota"
+	"flagledger/projections/snapshot"
 )
 
 const keysPath = "/api/v1/evaluation-keys"
@@ -54,9 +56,18 @@ func TestEvaluationKeys(t *testing.T) {
 			list := me.Join("viewer").Call("GET", keysPath, nil).Want(200).List()
 			nodetest.Same(t, "the keys", nodetest.Column(list, "id"), []any{browserKey["id"], serverKey["id"]})
 			for i, key := range []map[string]any{browserKey, serverKey} {
-				delete(list[i], "lastUsedAt")
-				nodetest.Same(t, "a key in the list", list[i], key)
+				one := me.Call("GET", keysPath+"/"+key["id"].(string), nil).Want(200).Object()
+				for _, shown := range []map[string]any{list[i], one} {
+					delete(shown, "lastUsedAt")
+					nodetest.Same(t, "a key", shown, key)
+				}
 			}
+			made := me.Call("POST", keysPath, `{"name":"a","kind":"browser","environment":"production"}`).Want(201)
+			where := made.Header.Get("Location")
+			me.Call("GET", where, nil).Want(200).Shows(made.Object())
+			me.Service.SignUp(nodetest.Address()).Call("GET", where, nil).Refused(404)
+			me.Call("DELETE", where, nil).Want(204)
+			me.Call("GET", where, nil).Refused(404)
 			path := keysPath + "/" + browserKey["id"].(string)
 			change := map[string]any{"name": "Store", "origins": []any{}, "expiresAt": "2126-01-02T03:04:05.000Z"}
 			me.Call("PATCH", path, change).Want(200).Shows(change)
@@ -180,6 +191,77 @@ func TestEvaluationKeys(t *testing.T) {
 			})
 		},
 	}.Run(t)
+}
+
+// Each call for evaluation keys takes them in both headers. It refuses those of a deleted tenant, and another tenant's
+// for this one.
+func TestCallsForEvaluationKeys(t *testing.T) {
+	t.Parallel()
+	const servers, all = "server", "browser server"
+	calls := []struct {
+		kinds, method, path string
+		body                any
+	}{
+		{all, "POST", nodetest.FlagPath("seen", "/evaluate"), `{}`},
+		{all, "POST", manyPath, `{}`},
+		{all, "POST", "/ofrep/v1/evaluate/flags/seen", `{"context":{}}`},
+		{all, "POST", "/ofrep/v1/evaluate/flags", `{"context":{}}`},
+		{all, "HEAD", streamPath, nil},
+		{servers, "HEAD", feedPath, nil},
+		{servers, "POST", "/api/v1/usage", reportOf("r", map[string]any{"flagKey": "seen", "value": true, "count": 1})},
+		{servers, "POST", "/v1/logs", `{"resourceLogs":[]}`},
+	}
+	me := nodetest.Shared(t).SignUp(nodetest.Address())
+	anyone := me.Service.Anonymous().Lenient()
+	twoFlags(me)
+	gone := me.NewTenant("gone")
+	twoFlags(gone)
+	other := me.Service.SignUp(nodetest.Address())
+	other.CreateEnabledFlag("seen", map[string]any{"clientSide": true})
+	keys := map[string]map[string]string{} // by owner and kind
+	for name, owner := range map[string]*nodetest.Client{"mine": me, "gone": gone, "another": other} {
+		keys[name] = map[string]string{}
+		for _, kind := range []string{"browser", "server"} {
+			_, c := createKey(owner, kind, nil)
+			keys[name][kind] = c.Token
+		}
+	}
+	for _, c := range calls {
+		if status := anyone.Call(c.method, c.path, c.body, "X-API-Key", keys["gone"]["server"]).Status; status/100 != 2 {
+			t.Errorf("%s %s is answered %d before the tenant is deleted", c.method, c.path, status)
+		}
+	}
+	me.Call("DELETE", "/api/v1/tenants/"+gone.Tenant, nil).Want(204)
+	for _, c := range calls {
+		for _, kind := range strings.Fields(c.kinds) {
+			for _, header := range []string{"Authorization", "X-API-Key"} {
+				ask := func(want int, owner string, headers ...string) {
+					t.Helper()
+					key := keys[owner][kind]
+					if header == "Authorization" {
+						key = "Bearer " + key
+					}
+					a := anyone.Call(c.method, c.path, c.body, append(headers, header, key)...)
+					if a.Status != want && (want != 200 || a.Status != 202) {
+						t.Errorf("%s %s with a %s key of %s in %s, and %v: %d %s", c.method, c.path, kind, owner, header, headers,
+							a.Status, a.Body)
+					}
+				}
+				ask(200, "mine")
+				ask(200, "mine", "X-Tenant-ID", me.Tenant, "X-Environment", "production")
+				ask(403, "mine", "X-Environment", "development")
+				ask(403, "mine", "X-Tenant-ID", other.Tenant)
+				ask(403, "another", "X-Tenant-ID", me.Tenant)
+				ask(401, "gone")
+				ask(401, "gone", "X-Tenant-ID", gone.Tenant)
+				ask(401, "gone", "X-Tenant-ID", me.Tenant)
+			}
+		}
+	}
+	for _, kind := range []string{"browser", "server"} {
+		l := openStream(anyone, streamPath, "X-API-Key", keys["mine"][kind])
+		nodetest.Same(t, "the first event", l.next().Data.Type, "connected")
+	}
 }
 
 // signContext signs a context with a secret.
@@ -353,6 +435,30 @@ func TestKeysExpire(t *testing.T) {
 	later.Store(int64(25 * time.Hour))
 	rotated.Evaluate("seen", `{}`).Refused(401)
 	s.Anonymous().WithToken(next["key"].(string)).Evaluate("seen", `{}`).Want(200)
+}
+
+// An open stream ends when its key expires, also if that was set or moved once it was open. No heartbeat helps it.
+func TestStreamsEndWhenTheirKeyExpires(t *testing.T) {
+	me := streaming(t, evaluation.StreamLimits{Heartbeat: time.Hour}).SignUp("me@example.com")
+	twoFlags(me)
+	for _, expiresAt := range []any{nil, "2126-01-02T03:04:05Z"} {
+		key, server := createKey(me, "server", map[string]any{"expiresAt": expiresAt})
+		many := server.Call("POST", "/ofrep/v1/evaluate/flags", `{"context":{}}`).Want(200)
+		url := asMaps(many.Object()["eventStreams"])[0]["url"].(string)
+		byTicket := openStream(me.Service.Anonymous(), strings.TrimPrefix(url, me.Service.URL))
+		byTicket.next()
+		byKey, feed := listen(server), readFeed(server)
+		feed.all()
+		end := time.Now().Add(2 * time.Second)
+		me.Call("PATCH", keysPath+"/"+key["id"].(string), map[string]any{"expiresAt": end.Format(time.RFC3339Nano)}).Want(200)
+		nodetest.Same(t, "the key in the feed", feed.of(snapshot.FeedKey).Key.KeyID, key["id"])
+		byKey.ends()
+		byTicket.ends()
+		feed.ends()
+		if early := time.Until(end); early > 10*time.Millisecond {
+			t.Errorf("the streams end %v before the key", early)
+		}
+	}
 }
 
 // A flood with a browser key, which anyone may know, leaves the servers of its tenant a part of the requests.

@@ -113,6 +113,25 @@ func (f *feedReader) all() (everything snapshot.FeedEvent) {
 	}
 }
 
+// ends waits for the end of the feed, before which only ready may come.
+func (f *feedReader) ends() {
+	f.t.Helper()
+	timeout := time.After(testTimeout)
+	for {
+		select {
+		case e, ok := <-f.events:
+			if !ok {
+				return
+			}
+			if e.Type != snapshot.FeedReady {
+				f.t.Errorf("before its end the feed sends %+v", e)
+			}
+		case <-timeout:
+			f.t.Fatal("the feed does not end")
+		}
+	}
+}
+
 func TestFeed(t *testing.T) {
 	nodetest.Cases{
 		"has everything, and then what changes": func(t *testing.T, me *nodetest.Client) {
@@ -178,14 +197,7 @@ func TestFeed(t *testing.T) {
 			feed.all()
 			me.Call("DELETE", keysPath+"/"+key["id"].(string), nil).Want(204)
 			nodetest.Same(t, "the deleted key", feed.of(snapshot.FeedGone).KeyID, key["id"])
-			select {
-			case e, ok := <-feed.events:
-				if ok && e.Type != snapshot.FeedReady {
-					t.Errorf("after it comes %+v", e)
-				}
-			case <-time.After(testTimeout):
-				t.Error("the feed does not end")
-			}
+			feed.ends()
 		},
 		"is for servers alone": func(_ *testing.T, me *nodetest.Client) {
 			_, browser := createKey(me, "browser", nil)

@@ -50,6 +50,14 @@ func showEvaluationKey(k events.EvaluationKeyAdded, createdAt time.Time, created
 	return body
 }
 
+func showListedKey(k queries.EvaluationKey) listedKeyBody {
+	return listedKeyBody{showEvaluationKey(k.Key, k.CreatedAt, k.CreatedBy), (*rest.Timestamp)(k.LastUsedAt)}
+}
+
+type listedKeyOutput struct {
+	Body listedKeyBody
+}
+
 type evaluationKeyOutput struct {
 	rest.Changed
 	Location string `header:"Location"`
@@ -96,9 +104,17 @@ func (a *API) addEvaluationKeys() {
 			rest.PageInput
 		}) (*rest.ListOutput[listedKeyBody], error) {
 			list, err := a.Queries.EvaluationKeys(ctx, rest.PrincipalOf(ctx).Tenant.ID(), in.Page())
-			return rest.ListResponse(ctx, in.PageInput, list, err, func(k queries.EvaluationKey) listedKeyBody {
-				return listedKeyBody{showEvaluationKey(k.Key, k.CreatedAt, k.CreatedBy), (*rest.Timestamp)(k.LastUsedAt)}
-			})
+			return rest.ListResponse(ctx, in.PageInput, list, err, showListedKey)
+		})
+	get := rest.Operation("GET", path+"/{keyId}", "get-evaluation-key", tag, "One evaluation key")
+	get.Errors = []int{http.StatusNotFound}
+	rest.Register(a.Core, rest.Access{Who: rest.Viewer}, get,
+		func(ctx context.Context, in *struct {
+			rest.TenantInput
+			ID string `path:"keyId" example:"0198c5a1-c2f8-7d14-9b3e-5a7d9f1c3e60"`
+		}) (*listedKeyOutput, error) {
+			key, err := a.Queries.EvaluationKey(ctx, rest.PrincipalOf(ctx).Tenant.ID(), in.ID)
+			return &listedKeyOutput{Body: showListedKey(key)}, err
 		})
 	a.addEvaluationKeyCreation(tag, path)
 	change := rest.Operation("PATCH", path+"/{keyId}", "change-evaluation-key", tag, "Change an evaluation key")

@@ -76,7 +76,8 @@ func (a *API) feed(w http.ResponseWriter, r *http.Request) {
 func (a *API) sendFeed(ctx context.Context, s *sender, feed *snapshot.Feed, p *rest.Principal, resumed bool) bool {
 	heartbeat := time.NewTicker(a.StreamLimits.Heartbeat)
 	defer heartbeat.Stop()
-	end := time.NewTimer(min(p.Expires.Sub(a.Now()), a.StreamLimits.MaxAge))
+	opened := time.Now()
+	end := time.NewTimer(a.timeLeft(p, opened))
 	defer end.Stop()
 	if !resumed {
 		if err := a.sendFullState(ctx, s, feed, p); err != nil {
@@ -108,6 +109,7 @@ func (a *API) sendFeed(ctx context.Context, s *sender, feed *snapshot.Feed, p *r
 		if !allowed { // it was told before that its key is gone
 			return true
 		}
+		end.Reset(a.timeLeft(p, opened)) // its key may have changed
 		if beat, err = a.await(ctx, update.More, update.Turn, heartbeat, end); err != nil {
 			return a.feedFailed(err)
 		}

@@ -154,7 +154,8 @@ func (a *API) sendChanges(
 ) bool {
 	heartbeat := time.NewTicker(a.StreamLimits.Heartbeat)
 	defer heartbeat.Stop()
-	end := time.NewTimer(min(p.Expires.Sub(a.Now()), a.StreamLimits.MaxAge))
+	opened := time.Now()
+	end := time.NewTimer(a.timeLeft(p, opened))
 	defer end.Stop()
 
 	fmt.Fprintf(&s.text, "retry: %d\n\n", minReconnect+rand.IntN(maxReconnect-minReconnect)) //nolint:gosec // no secret
@@ -189,11 +190,17 @@ func (a *API) sendChanges(
 			return false
 		}
 		unknown = false
+		end.Reset(a.timeLeft(p, opened)) // its key may have changed
 		var err error
 		if beat, err = a.await(ctx, update.More, update.Turn, heartbeat, end); err != nil {
 			return errors.Is(err, errStreamEnded)
 		}
 	}
+}
+
+// timeLeft returns how long a stream may stay open: up to the longest duration, and while its caller has access.
+func (a *API) timeLeft(p *rest.Principal, opened time.Time) time.Duration {
+	return min(a.AccessEnd(p.Credential).Sub(a.Now()), a.StreamLimits.MaxAge-time.Since(opened))
 }
 
 var (

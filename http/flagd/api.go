@@ -35,7 +35,7 @@ const (
 	batchDelay = 250 * time.Millisecond
 	// maxCached limits the messages that a node has in memory for a tenant's streams.
 	maxCached = 64 << 20
-	// recheckInterval is how often an idle stream checks its credentials: a rotated key ends without an event.
+	// recheckInterval is how often an idle stream checks its credentials: a rotated secret ends without an event.
 	recheckInterval = time.Hour
 	// writeTimeout is the longest that a client takes to accept a part of a message.
 	writeTimeout = 30 * time.Second

@@ -14,6 +14,8 @@ import (
 
 	"golang.org/x/net/http2"
 	"golang.org/x/net/http2/hpack"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
 
 	"flagledger/cmd/flagledger/node/settings"
 	"flagledger/cmd/flagledger/nodetest"
@@ -333,6 +335,22 @@ func TestSentMessageCountsAsPrefetchOnce(t *testing.T) {
 	next(t, all)
 	next(t, tagged)
 	prefetches(map[string]float64{"k": 4, "tagged": 6, "left-out": 0})
+}
+
+// A stream ends when its key expires, also if that was set once it was open.
+func TestStreamEndsWhenItsKeyExpires(t *testing.T) {
+	t.Parallel()
+	s := nodetest.Shared(t)
+	me := s.SignUp(nodetest.Address())
+	me.CreateEnabledFlag("k", nil)
+	id, key := serverKey(me)
+	documents, ended := received(t, t.Context(), newClient(s, "Bearer "+key, ""))
+	next(t, documents)
+	end := time.Now().Add(2 * time.Second).Format(time.RFC3339Nano)
+	me.Call("PATCH", "/api/v1/evaluation-keys/"+id, map[string]any{"expiresAt": end}).Want(200)
+	if err := next(t, ended); status.Code(err) != codes.Unauthenticated {
+		t.Errorf("the stream ended with %v", err)
+	}
 }
 
 // A key that ends together with a change ends its stream, too.

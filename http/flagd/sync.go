@@ -101,7 +101,7 @@ var errStopping = status.Error(codes.Unavailable, "the node is stopping: connect
 func (s *stream) run(ctx context.Context) error {
 	listener := s.changes.Listen(s.p.Tenant, s.p.Environment.ID, math.MaxInt)
 	defer listener.Close()
-	recheck := time.NewTimer(min(recheckInterval, s.p.Expires.Sub(s.Now())))
+	recheck := time.NewTimer(s.untilRecheck())
 	defer recheck.Stop()
 	defer func() { s.documents.release(s.sent) }()
 	update := listener.Next()
@@ -112,7 +112,7 @@ func (s *stream) run(ctx context.Context) error {
 		if err := s.await(ctx, update.More, recheck.C); err != nil {
 			return err
 		}
-		recheck.Reset(max(time.Second, min(recheckInterval, s.p.Expires.Sub(s.Now()))))
+		recheck.Reset(max(time.Second, s.untilRecheck()))
 		if err := s.await(ctx, nil, time.After(batchDelay+update.Turn)); err != nil {
 			return err
 		}
@@ -132,6 +132,11 @@ func (s *stream) run(ctx context.Context) error {
 			return err
 		}
 	}
+}
+
+// untilRecheck returns the time until the caller's access is checked: once it ends, or after a while.
+func (s *stream) untilRecheck() time.Duration {
+	return min(recheckInterval, s.AccessEnd(s.p.Credential).Sub(s.Now()))
 }
 
 // await waits for a change or for a time.

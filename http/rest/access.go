@@ -370,6 +370,17 @@ func (a *Core) StillAllowed(p *Principal, need Access) bool {
 	return now.SelectEnvironment(p.Environment.Name) == nil && now.Environment.ID == p.Environment.ID
 }
 
+// AccessEnd returns when a credential expires. An evaluation key may have got a nearer end since it was sent.
+func (a *Core) AccessEnd(c *Credential) time.Time {
+	end := c.Expires
+	if c.EvaluationKey() != nil {
+		if live, ok := a.Live.EvaluationKey(c.Machine.keyHash); ok && endOf(live, c.Machine.keyHash).Before(end) {
+			end = endOf(live, c.Machine.keyHash)
+		}
+	}
+	return end
+}
+
 // AuthorizeOnPlatform refuses a person who lacks a platform role, or whose address is not verified.
 func (a *Core) AuthorizeOnPlatform(p *Principal, need events.PlatformRole) error {
 	if !p.Claims.EmailVerified {
