@@ -1,8 +1,7 @@
 import { createQueries, createQuery, type QueryClient, useQueryClient } from '@tanstack/svelte-query';
-import { at, type Place } from '../api/client';
+import { api, at, type Place, type Schemas } from '../api/client';
 import { exactAnswer } from '../api/exact';
 import { asFailure } from '../api/failure';
-import { type Prerequisite, prerequisitesAPI as api } from '../api/prerequisites';
 import { type Dependent, readDependents } from './dependents';
 import { type FlagInEnvironment, readFlag } from './flag';
 import { type ChangeBasis, changeHeaders, useFlagChange, versionAfter, versionOf } from './flagChange';
@@ -10,7 +9,8 @@ import { type FlagAtVersion, readVersion } from './history';
 import { keys } from './keys';
 import type { ChangedField, Names } from '../words/changes';
 
-export type { Prerequisite, ServedValue } from '../api/prerequisites';
+export type Prerequisite = Schemas['PrerequisiteBody'];
+export type ServedValue = NonNullable<Prerequisite['serves']>[number];
 
 export type VersionedPrerequisites = { prerequisites: Prerequisite[]; version: number };
 
@@ -50,7 +50,7 @@ export function useFlags(place: () => Place, flagKeys: () => string[]) {
 
 /** Returns what a flag requires in an environment. */
 export const requiredIn = (column: FlagInEnvironment | undefined): Prerequisite[] =>
-  (column as { prerequisites?: Prerequisite[] } | undefined)?.prerequisites ?? [];
+  column?.prerequisites ?? [];
 
 /** A flag in all environments. */
 export type FlagEverywhere = NonNullable<FlagAtVersion['flag']>;

@@ -1,5 +1,5 @@
 import { isRawJSON } from '../api/exact';
-import type { Prerequisite } from '../api/prerequisites';
+import type { Prerequisite } from '../queries/prerequisites';
 import type { Condition, Rule, SegmentRule, Serve } from '../queries/rules';
 import { isolated } from './common';
 import { wordsOf } from './failures';
