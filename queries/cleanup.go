@@ -19,10 +19,18 @@ type CleanupFlag struct {
 	VariationName *string           // the current name, or the last one
 	Value         json.RawMessage   // of that outcome
 	Clients       []usage.ClientUse // those that evaluated it in the last 30 days, most active first
+	RequiredBy    []string          // keys of the flags that require it in a current environment
 }
 
 // Since returns when the flag was last evaluated, also on behalf of another one, prefetched or changed.
 func (f CleanupFlag) Since() time.Time { return f.inputs().since() }
+
+// joinDependents adds the keys of the flags of tenant $1 that require the flag of each row f in a current environment.
+const joinDependents = ` left join (select p.value ->> 'flagKey' as key, array_agg(distinct o.key order by o.key) as keys
+		from read.flags o cross join lateral json_each(o.prerequisites) e cross join lateral json_array_elements(e.value) p
+		where o.tenant_id = $1 and o.prerequisites::text <> '{}'
+			and exists (select from read.environments x where x.tenant_id = o.tenant_id and x.id = e.key) group by 1
+	) dependents on dependents.key = f.key`
 
 // Cleanup lists the unused and settled flags of a tenant, longest unused first. For changed see FlagList.
 func (q *Queries) Cleanup(
@@ -56,8 +64,9 @@ func (q *Queries) Cleanup(
 				select x.clients from keep.flag_days x where ` + here + ` and x.day = any($4)
 				union all select x.clients from keep.flag_hours x where ` + here + `
 					and x.hour = any($5)) u, json_each(u.clients::json) group by key order by 2 desc, 1 limit $6) c
-			left join ` + callerNames + ` n on n.id = c.id and n.tenant_id = f.tenant_id) as clients`
-	from := r.from + joinUse + `
+			left join ` + callerNames + ` n on n.id = c.id and n.tenant_id = f.tenant_id) as clients,
+		coalesce(dependents.keys, '{}') as required_by`
+	from := r.from + joinUse + joinDependents + `
 		left join lateral (select min(x.outcome) as outcome from keep.flag_uses x where ` + here + `
 			and greatest(x.last_evaluated, x.last_required) > $3 having count(distinct x.outcome) = 1) same on true
 		left join keep.flag_outcomes o on o.tenant_id = f.tenant_id and o.flag_key = f.key and o.life = f.created_version

@@ -1,6 +1,7 @@
 package queries
 
 import (
+	"slices"
 	"testing"
 	"time"
 
@@ -8,7 +9,8 @@ import (
 	"flagledger/projections/models/modelstest"
 )
 
-// A settled flag's outcome is the one of the environments with evaluations within the stale time.
+// A settled flag's outcome is the one of the environments with evaluations within the stale time. It is required in
+// current environments alone.
 func TestCleanupIgnoresStaleOutcomes(t *testing.T) {
 	t.Parallel()
 	pool := modelstest.Pool(t)
@@ -24,13 +26,18 @@ func TestCleanupIgnoresStaleOutcomes(t *testing.T) {
 			('t', 'settled', 1, 'e1', '2026-03-14T11:00:00Z', null, 'new', '2026-03-14T11:00:00Z', null),
 			('t', 'settled', 1, 'e2', '2026-01-01T11:00:00Z', null, 'old', '2026-01-01T11:00:00Z', null),
 			('t', 'differs', 1, 'e1', '2026-03-14T11:00:00Z', null, 'new', '2026-03-14T11:00:00Z', null),
-			('t', 'differs', 1, 'e3', '2026-03-14T10:00:00Z', null, 'other', '2026-03-14T10:00:00Z', null)`)
+			('t', 'differs', 1, 'e3', '2026-03-14T10:00:00Z', null, 'other', '2026-03-14T10:00:00Z', null);
+		update read.flags set prerequisites = '{"e1":[{"flagKey":"settled","off":true}],"e2":[{"flagKey":"settled"}],
+			"gone":[{"flagKey":"differs"}]}' where key = 'differs'`)
 	list, err := q.Cleanup(t.Context(), "t", Staleness{Now: now, After: 30 * 24 * time.Hour}, events.Position{}, Page{})
 	if err != nil {
 		t.Fatal(err)
 	}
 	outcomes := map[string]string{}
 	for _, flag := range list.Rows {
+		if want := map[string][]string{"settled": {"differs"}}[flag.Key]; !slices.Equal(flag.RequiredBy, want) {
+			t.Errorf("%s is required by %q, want %q", flag.Key, flag.RequiredBy, want)
+		}
 		outcomes[flag.Key] = string(flag.Value)
 	}
 	if len(outcomes) != 2 || outcomes["settled"] != `"new"` || outcomes["differs"] != "" {

@@ -37,20 +37,20 @@ func (c cleanupCommand) Run(ctx context.Context) error {
 		if err := read.HasTenant(ctx, c.Tenant); err != nil {
 			return err
 		}
-		segments := segmentReader{c.Tenant, store, map[string]*state.Segment{}, nil}
-		stale.DependenciesChanged = func(flagKey string) time.Time { return segments.changed(ctx, flagKey) }
+		dependencies := newDependencyReader(c.Tenant, store)
+		stale.DependenciesChanged = func(flagKey string) time.Time { return dependencies.changed(ctx, flagKey) }
 		list, err := read.Cleanup(ctx, c.Tenant, stale, events.Position{}, queries.Page{})
 		if err != nil {
 			return err
 		}
 		flags, err := list.All(ctx)
-		if err = cmp.Or(err, segments.err); err != nil {
+		if err = cmp.Or(err, dependencies.err); err != nil {
 			return err
 		}
 		if c.JSON {
 			entries := make([][]byte, len(flags))
 			for i, f := range flags {
-				entries[i] = terminal.PrintableJSON(flagsapi.CleanupEntry(f, stale, nil))
+				entries[i] = terminal.PrintableJSON(flagsapi.CleanupEntry(f, stale))
 			}
 			_, err := fmt.Printf("[%s]\n", bytes.Join(entries, []byte(",\n ")))
 			return err
@@ -59,56 +59,93 @@ func (c cleanupCommand) Run(ctx context.Context) error {
 	})
 }
 
-// segmentReader reads the segments that flags depend on from their facts.
-type segmentReader struct {
+// dependencyReader reads the flags and segments that flags depend on from their facts.
+type dependencyReader struct {
 	tenantID string
 	store    events.Store
-	found    map[string]*state.Segment // by key
-	err      error                     // the first
+	flags    map[string]*state.Flag // by key
+	segments map[string]*state.Segment
+	err      error // the first
 }
 
-// changed returns when a segment that a flag's rules lead to last changed; zero without one.
-func (r *segmentReader) changed(ctx context.Context, flagKey string) (newest time.Time) {
-	var f state.Flag
-	r.fold(ctx, events.FlagStream(r.tenantID, flagKey), f.Apply)
-	var next []string
+func newDependencyReader(tenantID string, store events.Store) *dependencyReader {
+	return &dependencyReader{
+		tenantID: tenantID, store: store, flags: map[string]*state.Flag{}, segments: map[string]*state.Segment{},
+	}
+}
+
+// changed returns when a flag last changed that a flag requires, or a segment that rules lead to; zero without one.
+func (r *dependencyReader) changed(ctx context.Context, flagKey string) (newest time.Time) {
+	note := func(at time.Time) {
+		if at.After(newest) {
+			newest = at
+		}
+	}
+	f := r.flag(ctx, flagKey)
+	var segments []string
 	for _, rules := range f.Rules {
-		next = append(next, state.SegmentsOf(rules)...)
+		segments = append(segments, state.SegmentsOf(rules)...)
 	}
-	seen := map[string]bool{}
-	for len(next) > 0 {
-		key := next[0]
-		if next = next[1:]; seen[key] {
-			continue
-		}
-		seen[key] = true
+	for id := range f.Prerequisites {
+		eachReached(f.RequiredFlags(id), func(key string) []string {
+			required := r.flag(ctx, key)
+			note(required.UpdatedAt)
+			if !required.Exists {
+				return nil
+			}
+			segments = append(segments, state.SegmentsOf(required.Rules[id])...)
+			return required.RequiredFlags(id)
+		})
+	}
+	eachReached(segments, func(key string) (uses []string) {
 		s := r.segment(ctx, key)
-		if s.UpdatedAt.After(newest) {
-			newest = s.UpdatedAt
-		}
-		if !s.Exists {
-			continue
-		}
+		note(s.UpdatedAt)
 		for _, use := range s.Uses {
-			next = append(next, use.Key)
+			if s.Exists {
+				uses = append(uses, use.Key)
+			}
 		}
-	}
+		return uses
+	})
 	return newest
 }
 
+// eachReached calls visit once with each of some keys, and with those that visits return.
+func eachReached(keys []string, visit func(key string) []string) {
+	seen := map[string]bool{}
+	for len(keys) > 0 {
+		key := keys[0]
+		if keys = keys[1:]; !seen[key] {
+			seen[key] = true
+			keys = append(keys, visit(key)...)
+		}
+	}
+}
+
+// flag returns the state of a flag, an empty one if it never was.
+func (r *dependencyReader) flag(ctx context.Context, key string) *state.Flag {
+	if f, ok := r.flags[key]; ok {
+		return f
+	}
+	f := &state.Flag{}
+	r.fold(ctx, events.FlagStream(r.tenantID, key), f.Apply)
+	r.flags[key] = f
+	return f
+}
+
 // segment returns the state of a segment, an empty one if it never was.
-func (r *segmentReader) segment(ctx context.Context, key string) *state.Segment {
-	if s, ok := r.found[key]; ok {
+func (r *dependencyReader) segment(ctx context.Context, key string) *state.Segment {
+	if s, ok := r.segments[key]; ok {
 		return s
 	}
 	s := &state.Segment{}
 	r.fold(ctx, events.SegmentStream(r.tenantID, key), s.Apply)
-	r.found[key] = s
+	r.segments[key] = s
 	return s
 }
 
 // fold applies the facts of a stream.
-func (r *segmentReader) fold(ctx context.Context, stream string, apply func(events.Recorded)) {
+func (r *dependencyReader) fold(ctx context.Context, stream string, apply func(events.Recorded)) {
 	for e, err := range r.store.Read(ctx, stream, 0) {
 		if err = cmp.Or(err, e.Err); err != nil {
 			r.err = cmp.Or(r.err, fmt.Errorf("stream %s: %w", stream, err))
@@ -125,14 +162,14 @@ func printCleanup(w io.Writer, flags []queries.CleanupFlag, stale queries.Stalen
 		return err
 	}
 	table := terminal.NewTable(w)
-	table.Row("FLAG", "LIFECYCLE", "SINCE", "LAST EVALUATED", "SERVES", "TO")
+	table.Row("FLAG", "LIFECYCLE", "SINCE", "LAST EVALUATED", "SERVES", "TO", "REQUIRED BY")
 	for _, f := range flags {
 		evaluated, lifecycle := "never", f.Lifecycle(stale)
 		if f.LastEvaluated != nil {
 			evaluated = f.LastEvaluated.UTC().Format(time.RFC3339)
 		}
 		table.Row(f.Key, string(lifecycle), f.Since().UTC().Format(time.RFC3339), evaluated, servedAlways(f, lifecycle),
-			callersOf(f))
+			callersOf(f), strings.Join(f.RequiredBy, ", "))
 	}
 	return table.Flush()
 }

@@ -24,7 +24,8 @@ func TestWhatASettledFlagServesIsPrinted(t *testing.T) {
 	err := printCleanup(&out, []queries.CleanupFlag{
 		flag("named", &today, queries.CleanupFlag{
 			SameOutcome: true, VariationName: name("blue\x1b[2J"), Value: json.RawMessage(`"#00f"`),
-			Clients: []usage.ClientUse{{ClientID: name("c1"), Name: name("shop")}, {}, {ClientID: name("c2")}},
+			Clients:    []usage.ClientUse{{ClientID: name("c1"), Name: name("shop")}, {}, {ClientID: name("c2")}},
+			RequiredBy: []string{"checkout", "banner"},
 		}),
 		flag("valued", &today, queries.CleanupFlag{SameOutcome: true, Value: json.RawMessage(`1.50`)}),
 		flag("differs", &today, queries.CleanupFlag{}),
@@ -34,11 +35,11 @@ func TestWhatASettledFlagServesIsPrinted(t *testing.T) {
 		t.Fatal(err)
 	}
 	want := []string{
-		"FLAG LIFECYCLE SINCE LAST EVALUATED SERVES TO",
-		`named settled 2026-06-01T11:00:00Z 2026-06-01T11:00:00Z "#00f" (blue\x1b[2J) shop, people, c2`,
-		"valued settled 2026-06-01T11:00:00Z 2026-06-01T11:00:00Z 1.50 -",
-		"differs settled 2026-06-01T11:00:00Z 2026-06-01T11:00:00Z another value in each environment -",
-		"forgotten unused 2025-12-01T12:00:00Z never - -",
+		"FLAG LIFECYCLE SINCE LAST EVALUATED SERVES TO REQUIRED BY",
+		`named settled 2026-06-01T11:00:00Z 2026-06-01T11:00:00Z "#00f" (blue\x1b[2J) shop, people, c2 checkout, banner`,
+		"valued settled 2026-06-01T11:00:00Z 2026-06-01T11:00:00Z 1.50 - -",
+		"differs settled 2026-06-01T11:00:00Z 2026-06-01T11:00:00Z another value in each environment - -",
+		"forgotten unused 2025-12-01T12:00:00Z never - - -",
 	}
 	var got []string
 	for line := range strings.Lines(out.String()) {

@@ -46,7 +46,7 @@ func TestWhatCanGoIsPrinted(t *testing.T) {
 }
 
 // A change of a segment counts as a change of the flags whose rules lead to it, also through others.
-func TestCleanupReadsWhenSegmentsChanged(t *testing.T) {
+func TestCleanupReadsWhenDependenciesChanged(t *testing.T) {
 	t.Parallel()
 	h := newHistory(t, emptyPostgres(t))
 	uses := func(key string) []events.Rule {
@@ -67,10 +67,21 @@ func TestCleanupReadsWhenSegmentsChanged(t *testing.T) {
 	changed := h.at
 	h.write(events.SegmentStream("t", "inner"), "", events.SegmentMembersAdded{List: events.Included, Members: []string{"ada"}})
 	h.write(events.SegmentStream("t", "other"), "", events.SegmentDeleted{})
-	r := segmentReader{"t", h.store, map[string]*state.Segment{}, nil}
-	for key, want := range map[string]time.Time{"k": changed, "plain": {}} {
-		if got := r.changed(t.Context(), key); !got.Equal(want) || r.err != nil {
-			t.Errorf("segments of %s changed at %v (%v), want %v", key, got, r.err, want)
+	check := func(want map[string]time.Time) {
+		t.Helper()
+		r := newDependencyReader("t", h.store)
+		for key, want := range want {
+			if got := r.changed(t.Context(), key); !got.Equal(want) || r.err != nil {
+				t.Errorf("dependencies of %s changed at %v (%v), want %v", key, got, r.err, want)
+			}
 		}
 	}
+	check(map[string]time.Time{"k": changed, "plain": {}})
+	h.write(events.FlagStream("t", "plain"), "", events.PrerequisitesChanged{
+		Environment: events.EnvironmentRef{ID: "e", Name: "e"}, To: []events.Prerequisite{{FlagKey: "k", Off: true}},
+	})
+	check(map[string]time.Time{"k": changed, "plain": changed})
+	changed = h.at
+	h.write(events.FlagStream("t", "k"), "", events.FlagStatusChanged{From: events.ActiveFlag, To: events.InactiveFlag})
+	check(map[string]time.Time{"plain": changed})
 }

@@ -8,10 +8,16 @@ import (
 	"flagledger/queries"
 )
 
-// countOne counts the evaluation of a flag in a call for it alone.
-func (a *API) countOne(p *rest.Principal, flag *snapshot.Flag, r *evaluation.Result) {
+// countOne counts the evaluation of a flag in a call for it alone, and those of flags that it requires. c is the context
+// of the evaluation.
+func (a *API) countOne(p *rest.Principal, flag *snapshot.Flag, r *evaluation.Result, c *evaluation.Context) {
 	a.evaluated[r.Reason].Inc()
 	a.Counter.Count(p.Tenant.ID(), flag.Usage(), p.Environment.ID, r, p.ClientID())
+	for key, result := range c.RequiredFlags() {
+		if required, ok := p.Tenant.Flag(key); ok {
+			a.Counter.CountRequired(p.Tenant.ID(), required.Usage(), p.Environment.ID, result)
+		}
+	}
 }
 
 // uncounted holds the flags that a call for many has evaluated and not counted yet. Its methods do nothing on nil.
@@ -21,9 +27,16 @@ type uncounted struct {
 	p *rest.Principal
 }
 
-func (u *uncounted) add(answer *queries.Evaluated) {
-	if u != nil {
-		u.Add(answer.Flag.Usage(), &answer.Result)
+// add adds a flag, and those that it requires. c is the context of the evaluation.
+func (u *uncounted) add(answer *queries.Evaluated, c *evaluation.Context) {
+	if u == nil {
+		return
+	}
+	u.Add(answer.Flag.Usage(), &answer.Result)
+	for key, result := range c.RequiredFlags() {
+		if required, ok := u.p.Tenant.Flag(key); ok {
+			u.AddRequired(required.Usage(), result)
+		}
 	}
 }
 

@@ -215,7 +215,7 @@ func (a *API) evaluateOne(
 		return err
 	}
 	if !preview {
-		a.countOne(p, flag, &result)
+		a.countOne(p, flag, &result, &e.Context)
 	}
 	out := newOutput(w)
 	defer out.release()

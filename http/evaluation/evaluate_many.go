@@ -86,7 +86,7 @@ func sendEvaluations(
 			failures = append(failures, failedFlag{key, answer.Err})
 			continue
 		}
-		used.add(&answer)
+		used.add(&answer, &e.Context)
 		hideFromBrowser(p, &answer.Result)
 		out.text(separator)
 		out.quote(key)

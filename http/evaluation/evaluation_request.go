@@ -95,7 +95,8 @@ func (e *evaluationRequest) release() {
 		return
 	}
 	clear(e.members)
-	e.Context, e.environment, e.flagKeys, e.data = evaluation.Context{}, "", nil, nil
+	e.Reset()
+	e.environment, e.flagKeys, e.data = "", nil, nil
 	e.body.Reset()
 	evaluationRequests.Put(e)
 }

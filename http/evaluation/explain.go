@@ -24,18 +24,12 @@ type stepBody struct {
 	Key        string               `json:"key,omitzero" doc:"Of a segment, or of a required flag" example:"beta"`
 	Version    uint64               `json:"version,omitzero" doc:"Of the segment or the required flag; absent if it never existed" example:"7"`
 	Off        bool                 `json:"off,omitzero" doc:"Whether the required flag must be off"`
-	Serves     []servedBody         `json:"serves,omitzero" doc:"What the required flag must serve one of"`
+	Serves     []rest.ServedBody    `json:"serves,omitzero" doc:"What the required flag must serve one of"`
 	Steps      []stepBody           `json:"steps,omitzero" doc:"Of the required flag, where it was asked first"`
 	List       string               `json:"list,omitzero" enum:"included,excluded" doc:"Of the segment, if it decided" example:"included"`
 	RuleID     string               `json:"ruleId,omitzero" doc:"Of a rule, or of the rule of a segment if it decided" example:"0198c5a1-8a40-7c55-8f1e-0b6f9f3d4c21"`
 	RuleName   *string              `json:"ruleName,omitzero" doc:"Only for a rule, as are conditions" example:"beta testers in the EU"`
 	Conditions []AskedConditionBody `json:"conditions,omitzero" doc:"Up to the first that does not hold: later ones were not tested"`
-}
-
-// servedBody is a variation or a value.
-type servedBody struct {
-	VariationID string     `json:"variationId,omitzero" example:"0198c5a1-7d2e-7b10-9d0c-3f5f3f1f2a77"`
-	Value       rest.Value `json:"value,omitzero"`
 }
 
 // AskedConditionBody is a condition that was tested.
@@ -112,10 +106,7 @@ func (a actualValues) steps(list []evaluation.Step) []stepBody {
 			step.Conditions = append(step.Conditions, showAsked(c, a.values[c.Attribute]))
 		}
 		if p := s.Prerequisite; p != nil {
-			step.Off = p.Off
-			for _, served := range p.Serves {
-				step.Serves = append(step.Serves, servedBody{served.VariationID, rest.Value(served.Value)})
-			}
+			step.Off, step.Serves = p.Off, rest.ShowServed(p.Serves)
 		}
 		if len(s.Steps) > 0 {
 			step.Steps = a.steps(s.Steps)

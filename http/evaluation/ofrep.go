@@ -17,6 +17,7 @@ import (
 	"flagledger/events"
 	"flagledger/http/rest"
 	"flagledger/http/strictjson"
+	"flagledger/projections/snapshot"
 	"flagledger/projections/snapshot/evaluation"
 	"flagledger/queries"
 )
@@ -49,7 +50,7 @@ type OFREPMetadata struct {
 
 type ofrepEvaluation struct {
 	Key      string        `json:"key" example:"new-checkout"`
-	Value    rest.Value    `json:"value"`
+	Value    rest.Value    `json:"value,omitempty" doc:"Absent if the flag is off and its offServes is code: the default in the application's code is used"`
 	Reason   string        `json:"reason" enum:"STATIC,TARGETING_MATCH,SPLIT,DEFAULT,DISABLED" doc:"DISABLED comes with the flag's default value; some clients ignore it and use the default in their code" example:"TARGETING_MATCH"`
 	Variant  string        `json:"variant,omitempty" doc:"The name of the variation that is served" example:"on"`
 	Metadata OFREPMetadata `json:"metadata"`
@@ -101,10 +102,10 @@ func (a *API) ofrepEvaluate(w http.ResponseWriter, r *http.Request) {
 		rest.WriteOFREP(w, r, key, err)
 		return
 	}
-	a.countOne(p, flag, &result)
+	a.countOne(p, flag, &result, &e.Context)
 	out := newOutput(w)
 	defer out.release()
-	out.ofrep(key, &result, p, true)
+	out.ofrep(key, flag, &result, p, true)
 	e.leaveWorkSlot()
 	out.send()
 }
@@ -224,11 +225,13 @@ func ofrepReason(r *evaluation.Result) string {
 }
 
 // ofrep appends an ofrepEvaluation, which names its set of flags if it is alone.
-func (o *output) ofrep(key string, r *evaluation.Result, p *rest.Principal, alone bool) {
+func (o *output) ofrep(key string, flag *snapshot.Flag, r *evaluation.Result, p *rest.Principal, alone bool) {
 	o.text(`{"key":`)
 	o.quote(key)
-	o.text(`,"value":`)
-	o.b = append(o.b, r.Value...)
+	if r.Enabled || flag.State().OffServes != events.OffServesCode {
+		o.text(`,"value":`)
+		o.b = append(o.b, r.Value...)
+	}
 	o.text(`,"reason":"`)
 	o.text(ofrepReason(r))
 	o.text(`"`)

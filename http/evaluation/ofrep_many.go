@@ -109,8 +109,8 @@ func (f *ofrepFlags) write(ctx context.Context, used *uncounted, size int, full 
 		default:
 			f.out.text(separator)
 			hideFromBrowser(f.p, &answer.Result)
-			f.out.ofrep(key, &answer.Result, f.p, false)
-			used.add(&answer)
+			f.out.ofrep(key, answer.Flag, &answer.Result, f.p, false)
+			used.add(&answer, &f.e.Context)
 		}
 		separator = ","
 		if len(f.out.b) >= size {

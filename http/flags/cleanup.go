@@ -26,10 +26,7 @@ type cleanupOutcome struct {
 	Value         rest.Value `json:"value"`
 }
 
-// showCleanupFlag returns how flags are shown. requiredBy lists the keys of the flags that require one.
-func showCleanupFlag(
-	s queries.Staleness, requiredBy func(key string) []string,
-) func(queries.CleanupFlag) cleanupFlag {
+func showCleanupFlag(s queries.Staleness) func(queries.CleanupFlag) cleanupFlag {
 	return func(f queries.CleanupFlag) cleanupFlag {
 		body := cleanupFlag{
 			FlagKey:         f.Key,
@@ -38,7 +35,7 @@ func showCleanupFlag(
 			LastEvaluatedAt: (*rest.Timestamp)(f.LastEvaluated),
 			LastRequiredAt:  (*rest.Timestamp)(f.LastRequired),
 			Clients:         showClients(f.Clients),
-			RequiredBy:      requiredBy(f.Key),
+			RequiredBy:      f.RequiredBy,
 		}
 		if f.SameOutcome && body.Lifecycle == string(queries.Settled) {
 			body.Outcome.Value = &cleanupOutcome{f.VariationID, f.VariationName, rest.Value(f.Value)}
@@ -57,8 +54,8 @@ func showSince(f queries.CleanupFlag) string {
 }
 
 // CleanupEntry returns the JSON of a flag in the list of cleanups. The command line prints the same.
-func CleanupEntry(f queries.CleanupFlag, s queries.Staleness, requiredBy []string) []byte {
-	return rest.EncodeJSON(showCleanupFlag(s, func(string) []string { return requiredBy })(f))
+func CleanupEntry(f queries.CleanupFlag, s queries.Staleness) []byte {
+	return rest.EncodeJSON(showCleanupFlag(s)(f))
 }
 
 func (a *API) addCleanup() {
@@ -74,7 +71,6 @@ func (a *API) addCleanup() {
 			tenant := rest.PrincipalOf(ctx).Tenant
 			stale := a.staleness(tenant)
 			list, err := a.Queries.Cleanup(ctx, tenant.ID(), stale, tenant.FlagsChanged(), in.Page())
-			return rest.ListResponse(ctx, in.PageInput, list, err,
-				showCleanupFlag(stale, func(key string) []string { return requiredBy(tenant, key) }))
+			return rest.ListResponse(ctx, in.PageInput, list, err, showCleanupFlag(stale))
 		})
 }

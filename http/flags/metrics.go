@@ -92,10 +92,11 @@ type PointBody struct {
 
 // reasonBody has the counts of reasons in one order.
 type reasonBody struct {
-	Archived    int64 `json:"ARCHIVED,omitzero" example:"0"`
-	Off         int64 `json:"OFF,omitzero" example:"1"`
-	RuleMatch   int64 `json:"RULE_MATCH,omitzero" example:"3"`
-	Fallthrough int64 `json:"FALLTHROUGH,omitzero" example:"0"`
+	Archived           int64 `json:"ARCHIVED,omitzero" example:"0"`
+	Off                int64 `json:"OFF,omitzero" example:"1"`
+	PrerequisiteFailed int64 `json:"PREREQUISITE_FAILED,omitzero" example:"0"`
+	RuleMatch          int64 `json:"RULE_MATCH,omitzero" example:"3"`
+	Fallthrough        int64 `json:"FALLTHROUGH,omitzero" example:"0"`
 }
 
 type flagPointBody struct {
@@ -194,7 +195,8 @@ func showPoint(p usage.Point) PointBody {
 		Time: rest.Timestamp(p.Time), Evaluations: p.Evaluations, Reported: p.Reported, Prefetches: p.Prefetches,
 		Required: p.Required,
 		Reasons: reasonBody{
-			of(evaluation.Archived), of(evaluation.Off), of(evaluation.RuleMatch), of(evaluation.Fallthrough),
+			of(evaluation.Archived), of(evaluation.Off), of(evaluation.PrerequisiteFailed), of(evaluation.RuleMatch),
+			of(evaluation.Fallthrough),
 		},
 	}
 }

@@ -15,24 +15,15 @@ import (
 
 // prerequisiteBody is a prerequisite, in requests and responses.
 type prerequisiteBody struct {
-	FlagKey string       `json:"flagKey" doc:"The other flag, of any project of the tenant" example:"payments"`
-	Off     bool         `json:"off,omitempty" doc:"The other flag must be off. Absent if it must serve something" example:"false"`
-	Serves  []servedBody `json:"serves,omitempty" maxItems:"50" doc:"The other flag must be on and serve one of these. Absent if it must be off"`
-}
-
-// servedBody is what another flag may serve.
-type servedBody struct {
-	VariationID string     `json:"variationId,omitempty" doc:"A variation of the other flag" example:"0198c5a1-7d2e-7b10-9d0c-3f5f3f1f2a77"`
-	Value       rest.Value `json:"value,omitempty"`
+	FlagKey string            `json:"flagKey" doc:"The other flag, of any project of the tenant" example:"payments"`
+	Off     bool              `json:"off,omitempty" doc:"The other flag must be off. Absent if it must serve something" example:"false"`
+	Serves  []rest.ServedBody `json:"serves,omitempty" maxItems:"50" doc:"The other flag must be on and serve one of these. Absent if it must be off"`
 }
 
 func showPrerequisites(list []events.Prerequisite) []prerequisiteBody {
 	shown := make([]prerequisiteBody, len(list))
 	for i, p := range list {
-		shown[i] = prerequisiteBody{FlagKey: p.FlagKey, Off: p.Off}
-		for _, s := range p.Serves {
-			shown[i].Serves = append(shown[i].Serves, servedBody{s.VariationID, rest.Value(s.Value)})
-		}
+		shown[i] = prerequisiteBody{FlagKey: p.FlagKey, Off: p.Off, Serves: rest.ShowServed(p.Serves)}
 	}
 	return shown
 }

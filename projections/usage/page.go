@@ -146,10 +146,11 @@ func closeJSON(b []byte) string {
 }
 
 var reasons = map[byte]string{
-	evaluation.Archived[0]:    string(evaluation.Archived),
-	evaluation.Off[0]:         string(evaluation.Off),
-	evaluation.RuleMatch[0]:   string(evaluation.RuleMatch),
-	evaluation.Fallthrough[0]: string(evaluation.Fallthrough),
+	evaluation.Archived[0]:           string(evaluation.Archived),
+	evaluation.Off[0]:                string(evaluation.Off),
+	evaluation.PrerequisiteFailed[0]: string(evaluation.PrerequisiteFailed),
+	evaluation.RuleMatch[0]:          string(evaluation.RuleMatch),
+	evaluation.Fallthrough[0]:        string(evaluation.Fallthrough),
 }
 
 func (p *page) add(w *window) {

@@ -59,6 +59,12 @@ type Context struct {
 	required     []answered // what the evaluation has asked of required flags; its memory is reused
 }
 
+// Reset empties the context, and keeps memory for the next evaluation.
+func (x *Context) Reset() {
+	clear(x.required)
+	*x = Context{required: x.required[:0]}
+}
+
 // NoUnitError reports that the attribute that a split buckets by is missing.
 type NoUnitError struct {
 	Attribute string // targetingKey, or the name of an attribute

@@ -37,12 +37,12 @@ func (e *environment) required() []state.Prerequisite {
 	return e.targeting.prerequisites
 }
 
-// RequiredFlags yields the keys of the existing flags that the last evaluation evaluated on behalf of its flag, each
-// once.
-func (x *Context) RequiredFlags() iter.Seq[string] {
-	return func(yield func(string) bool) {
+// RequiredFlags yields the existing flags that the last evaluation evaluated on behalf of its flag, by their keys and
+// each once, with what they served.
+func (x *Context) RequiredFlags() iter.Seq2[string, *Result] {
+	return func(yield func(string, *Result) bool) {
 		for i := range x.required {
-			if a := &x.required[i]; a.exists && !yield(a.key) {
+			if a := &x.required[i]; a.exists && !yield(a.key, &a.Result) {
 				return
 			}
 		}
@@ -51,10 +51,9 @@ func (x *Context) RequiredFlags() iter.Seq[string] {
 
 // answered is what a required flag serves, which is evaluated once.
 type answered struct {
-	key         string
-	exists, on  bool
-	variationID string // empty if it serves none
-	value       json.RawMessage
+	key    string
+	exists bool
+	Result
 }
 
 // unmet returns the first of a flag's prerequisites that is not met, nil if all are. chain counts the flags up to this
@@ -128,18 +127,18 @@ func (f *Flag) answer(key, environmentID string, x *Context, left *effort, chain
 	if missing, ok := err.(*NoUnitError); ok && missing.FlagKey == "" { //nolint:errorlint // not wrapped
 		err = &NoUnitError{missing.Attribute, key}
 	}
-	a.exists, a.on, a.variationID, a.value = true, r.Enabled, r.VariationID, r.Value
+	a.exists, a.Result = true, r
 	return a, err
 }
 
 // meets reports whether a flag is and serves what a prerequisite demands.
 func (a *answered) meets(p *state.Prerequisite) bool {
-	if p.Off || !a.on {
-		return p.Off && !a.on
+	if p.Off || !a.Enabled {
+		return p.Off && !a.Enabled
 	}
 	for i := range p.Serves {
 		s := &p.Serves[i]
-		if s.VariationID != "" && s.VariationID == a.variationID || s.VariationID == "" && sameValue(s.Value, a.value) {
+		if s.VariationID != "" && s.VariationID == a.VariationID || s.VariationID == "" && sameValue(s.Value, a.Value) {
 			return true
 		}
 	}

@@ -58,7 +58,11 @@ func (d *definition) encode() (json.RawMessage, error) {
 	return events.Marshal(d)
 }
 
-var errArchived = errors.New("the flag is archived")
+var (
+	errArchived      = errors.New("the flag is archived")
+	errCodeDefault   = errors.New("the flag is off and leaves the value to the code: flagd would serve its default value")
+	errPrerequisites = errors.New("flagd has no prerequisites")
+)
 
 // Variants that no flag has: flagd's engines answer with an error, so that the code's default is served.
 const (
@@ -83,8 +87,14 @@ func translate(f *state.Flag, environmentID string, d Dialect) (*definition, err
 	}
 	t.nameVariations()
 	if f.Status == events.InactiveFlag || !f.Enabled.Has(environmentID) {
+		if f.OffServes == events.OffServesCode {
+			return nil, errCodeDefault
+		}
 		t.Metadata["flagledgerReason"] = "OFF"
 		return &t.definition, t.serveByDefault("off", f.DefaultValue)
+	}
+	if len(f.Prerequisites[environmentID]) > 0 {
+		return nil, errPrerequisites
 	}
 	if err := t.targeting(environmentID); err != nil {
 		return nil, err
