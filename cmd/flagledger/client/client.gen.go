@@ -111,6 +111,7 @@ type CreateFlagBody struct {
 	Key            string              `json:"key"`
 	Links          *[]LinkBody         `json:"links,omitempty"`
 	Name           *string             `json:"name,omitempty"`
+	OffServes      *string             `json:"offServes,omitempty"`
 	Owner          *string             `json:"owner,omitempty"`
 	Permanent      *bool               `json:"permanent,omitempty"`
 	ProjectId      *string             `json:"projectId,omitempty"`
@@ -134,6 +135,20 @@ type Credentials struct {
 	Password string `json:"password"`
 }
 
+// DependencyBody defines model for DependencyBody.
+type DependencyBody struct {
+	Key  string `json:"key"`
+	Type string `json:"type"`
+}
+
+// DependentBody defines model for DependentBody.
+type DependentBody struct {
+	Environment string        `json:"environment"`
+	FlagKey     string        `json:"flagKey"`
+	Off         *bool         `json:"off,omitempty"`
+	Serves      *[]ServedBody `json:"serves,omitempty"`
+}
+
 // DiffBody defines model for DiffBody.
 type DiffBody struct {
 	Changes []ChangeBody `json:"changes"`
@@ -147,6 +162,7 @@ type EvaluationBody struct {
 	Enabled       bool             `json:"enabled"`
 	Explanation   *ExplanationBody `json:"explanation,omitempty"`
 	FlagVersion   int64            `json:"flagVersion"`
+	Prerequisite  *string          `json:"prerequisite,omitempty"`
 	Reason        string           `json:"reason"`
 	Revision      *string          `json:"revision,omitempty"`
 	RuleId        *string          `json:"ruleId"`
@@ -197,9 +213,11 @@ type FlagBody struct {
 	Key              string          `json:"key"`
 	LastEvaluatedAt  *time.Time      `json:"lastEvaluatedAt,omitempty"`
 	LastPrefetchedAt *time.Time      `json:"lastPrefetchedAt,omitempty"`
+	LastRequiredAt   *time.Time      `json:"lastRequiredAt,omitempty"`
 	Lifecycle        *string         `json:"lifecycle,omitempty"`
 	Links            []LinkBody      `json:"links"`
 	Name             string          `json:"name"`
+	OffServes        string          `json:"offServes"`
 	Owner            *string         `json:"owner"`
 	Permanent        bool            `json:"permanent"`
 	Problems         *[]ProblemBody  `json:"problems,omitempty"`
@@ -223,9 +241,11 @@ type FlagDetail struct {
 	Key              string          `json:"key"`
 	LastEvaluatedAt  *time.Time      `json:"lastEvaluatedAt,omitempty"`
 	LastPrefetchedAt *time.Time      `json:"lastPrefetchedAt,omitempty"`
+	LastRequiredAt   *time.Time      `json:"lastRequiredAt,omitempty"`
 	Lifecycle        *string         `json:"lifecycle,omitempty"`
 	Links            []LinkBody      `json:"links"`
 	Name             string          `json:"name"`
+	OffServes        string          `json:"offServes"`
 	Owner            *string         `json:"owner"`
 	Permanent        bool            `json:"permanent"`
 	Problems         *[]ProblemBody  `json:"problems,omitempty"`
@@ -243,6 +263,7 @@ type HistoryEntry struct {
 	Action      string          `json:"action"`
 	ActorType   string          `json:"actorType"`
 	Changes     json.RawMessage `json:"changes"`
+	Dependency  *DependencyBody `json:"dependency,omitempty"`
 	Environment *string         `json:"environment"`
 	Id          string          `json:"id"`
 	Reason      string          `json:"reason"`
@@ -354,6 +375,18 @@ type PatchBody struct {
 	Op    string           `json:"op"`
 	Path  string           `json:"path"`
 	Value *json.RawMessage `json:"value,omitempty"`
+}
+
+// PrerequisiteBody defines model for PrerequisiteBody.
+type PrerequisiteBody struct {
+	FlagKey string        `json:"flagKey"`
+	Off     *bool         `json:"off,omitempty"`
+	Serves  *[]ServedBody `json:"serves,omitempty"`
+}
+
+// PrerequisitesBody defines model for PrerequisitesBody.
+type PrerequisitesBody struct {
+	Prerequisites []PrerequisiteBody `json:"prerequisites"`
 }
 
 // Problem defines model for Problem.
@@ -507,6 +540,12 @@ type ServeBody struct {
 	VariationId *string          `json:"variationId,omitempty"`
 }
 
+// ServedBody defines model for ServedBody.
+type ServedBody struct {
+	Value       *json.RawMessage `json:"value,omitempty"`
+	VariationId *string          `json:"variationId,omitempty"`
+}
+
 // SessionBody defines model for SessionBody.
 type SessionBody struct {
 	ExpiresIn    int64                 `json:"expiresIn"`
@@ -542,10 +581,13 @@ type StepBody struct {
 	Conditions *[]AskedConditionBody `json:"conditions,omitempty"`
 	Key        *string               `json:"key,omitempty"`
 	List       *string               `json:"list,omitempty"`
+	Off        *bool                 `json:"off,omitempty"`
 	Outcome    string                `json:"outcome"`
 	RuleId     *string               `json:"ruleId,omitempty"`
 	RuleName   *string               `json:"ruleName,omitempty"`
+	Serves     *[]ServedBody         `json:"serves,omitempty"`
 	Step       string                `json:"step"`
+	Steps      *[]StepBody           `json:"steps,omitempty"`
 	Version    *int64                `json:"version,omitempty"`
 }
 
@@ -648,6 +690,12 @@ type GetFlagParams struct {
 	Version *int64     `form:"version,omitempty" json:"version,omitempty"`
 }
 
+// ListDependentsParams defines parameters for ListDependents.
+type ListDependentsParams struct {
+	Limit  *int64 `form:"limit,omitempty" json:"limit,omitempty"`
+	Offset *int64 `form:"offset,omitempty" json:"offset,omitempty"`
+}
+
 // CompareFlagVersionsParams defines parameters for CompareFlagVersions.
 type CompareFlagVersionsParams struct {
 	From string `form:"from" json:"from"`
@@ -665,13 +713,20 @@ type EvaluateFlagParams struct {
 
 // GetFlagHistoryParams defines parameters for GetFlagHistory.
 type GetFlagHistoryParams struct {
-	Limit       *int64     `form:"limit,omitempty" json:"limit,omitempty"`
-	Offset      *int64     `form:"offset,omitempty" json:"offset,omitempty"`
-	From        *time.Time `form:"from,omitempty" json:"from,omitempty"`
-	To          *time.Time `form:"to,omitempty" json:"to,omitempty"`
-	Action      *string    `form:"action,omitempty" json:"action,omitempty"`
-	UserId      *string    `form:"userId,omitempty" json:"userId,omitempty"`
-	Environment *string    `form:"environment,omitempty" json:"environment,omitempty"`
+	Limit        *int64     `form:"limit,omitempty" json:"limit,omitempty"`
+	Offset       *int64     `form:"offset,omitempty" json:"offset,omitempty"`
+	From         *time.Time `form:"from,omitempty" json:"from,omitempty"`
+	To           *time.Time `form:"to,omitempty" json:"to,omitempty"`
+	Action       *string    `form:"action,omitempty" json:"action,omitempty"`
+	UserId       *string    `form:"userId,omitempty" json:"userId,omitempty"`
+	Environment  *string    `form:"environment,omitempty" json:"environment,omitempty"`
+	Dependencies *bool      `form:"dependencies,omitempty" json:"dependencies,omitempty"`
+}
+
+// GetPrerequisitesParams defines parameters for GetPrerequisites.
+type GetPrerequisitesParams struct {
+	At      *time.Time `form:"at,omitempty" json:"at,omitempty"`
+	Version *int64     `form:"version,omitempty" json:"version,omitempty"`
 }
 
 // GetRulesParams defines parameters for GetRules.
@@ -757,6 +812,9 @@ type CreateFlagJSONRequestBody = CreateFlagBody
 
 // EvaluateFlagJSONRequestBody defines body for EvaluateFlag for application/json ContentType.
 type EvaluateFlagJSONRequestBody = ContextBody
+
+// SetPrerequisitesJSONRequestBody defines body for SetPrerequisites for application/json ContentType.
+type SetPrerequisitesJSONRequestBody = PrerequisitesBody
 
 // RevertFlagJSONRequestBody defines body for RevertFlag for application/json ContentType.
 type RevertFlagJSONRequestBody = RevertBody
@@ -921,6 +979,9 @@ type ClientInterface interface {
 	// GetFlag performs a GET /api/v1/flags/{flagKey} (the `GetFlag` operationId) request.
 	GetFlag(ctx context.Context, flagKey string, params *GetFlagParams, reqEditors ...RequestEditorFn) (*http.Response, error)
 
+	// ListDependents performs a GET /api/v1/flags/{flagKey}/dependents (the `ListDependents` operationId) request.
+	ListDependents(ctx context.Context, flagKey string, params *ListDependentsParams, reqEditors ...RequestEditorFn) (*http.Response, error)
+
 	// CompareFlagVersions performs a GET /api/v1/flags/{flagKey}/diff (the `CompareFlagVersions` operationId) request.
 	CompareFlagVersions(ctx context.Context, flagKey string, params *CompareFlagVersionsParams, reqEditors ...RequestEditorFn) (*http.Response, error)
 
@@ -940,6 +1001,17 @@ type ClientInterface interface {
 
 	// GetFlagHistory performs a GET /api/v1/flags/{flagKey}/history (the `GetFlagHistory` operationId) request.
 	GetFlagHistory(ctx context.Context, flagKey string, params *GetFlagHistoryParams, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// GetPrerequisites performs a GET /api/v1/flags/{flagKey}/prerequisites (the `GetPrerequisites` operationId) request.
+	GetPrerequisites(ctx context.Context, flagKey string, params *GetPrerequisitesParams, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// SetPrerequisitesWithBody performs a PUT /api/v1/flags/{flagKey}/prerequisites (the `SetPrerequisites` operationId) request,
+	// with any type of body and a specified content type.
+	SetPrerequisitesWithBody(ctx context.Context, flagKey string, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// SetPrerequisites performs a PUT /api/v1/flags/{flagKey}/prerequisites (the `SetPrerequisites` operationId) request.
+	// Takes a body of the `application/json` content type.
+	SetPrerequisites(ctx context.Context, flagKey string, body SetPrerequisitesJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error)
 
 	// RevertFlagWithBody performs a POST /api/v1/flags/{flagKey}/revert (the `RevertFlag` operationId) request,
 	// with any type of body and a specified content type.
@@ -1272,6 +1344,19 @@ func (c *Client) GetFlag(ctx context.Context, flagKey string, params *GetFlagPar
 	return c.Client.Do(req)
 }
 
+// ListDependents performs a GET /api/v1/flags/{flagKey}/dependents (the `ListDependents` operationId) request.
+func (c *Client) ListDependents(ctx context.Context, flagKey string, params *ListDependentsParams, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewListDependentsRequest(c.Server, flagKey, params)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
 // CompareFlagVersions performs a GET /api/v1/flags/{flagKey}/diff (the `CompareFlagVersions` operationId) request.
 func (c *Client) CompareFlagVersions(ctx context.Context, flagKey string, params *CompareFlagVersionsParams, reqEditors ...RequestEditorFn) (*http.Response, error) {
 	req, err := NewCompareFlagVersionsRequest(c.Server, flagKey, params)
@@ -1342,6 +1427,47 @@ func (c *Client) EvaluateFlag(ctx context.Context, flagKey string, params *Evalu
 // GetFlagHistory performs a GET /api/v1/flags/{flagKey}/history (the `GetFlagHistory` operationId) request.
 func (c *Client) GetFlagHistory(ctx context.Context, flagKey string, params *GetFlagHistoryParams, reqEditors ...RequestEditorFn) (*http.Response, error) {
 	req, err := NewGetFlagHistoryRequest(c.Server, flagKey, params)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// GetPrerequisites performs a GET /api/v1/flags/{flagKey}/prerequisites (the `GetPrerequisites` operationId) request.
+func (c *Client) GetPrerequisites(ctx context.Context, flagKey string, params *GetPrerequisitesParams, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewGetPrerequisitesRequest(c.Server, flagKey, params)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// SetPrerequisitesWithBody performs a PUT /api/v1/flags/{flagKey}/prerequisites (the `SetPrerequisites` operationId) request,
+// with any type of body and a specified content type.
+func (c *Client) SetPrerequisitesWithBody(ctx context.Context, flagKey string, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewSetPrerequisitesRequestWithBody(c.Server, flagKey, contentType, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// SetPrerequisites performs a PUT /api/v1/flags/{flagKey}/prerequisites (the `SetPrerequisites` operationId) request.
+// Takes a body of the `application/json` content type.
+func (c *Client) SetPrerequisites(ctx context.Context, flagKey string, body SetPrerequisitesJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewSetPrerequisitesRequest(c.Server, flagKey, body)
 	if err != nil {
 		return nil, err
 	}
@@ -2365,6 +2491,79 @@ func NewGetFlagRequest(server string, flagKey string, params *GetFlagParams) (*h
 	return req, nil
 }
 
+// NewListDependentsRequest constructs an http.Request for the ListDependents method
+func NewListDependentsRequest(server string, flagKey string, params *ListDependentsParams) (*http.Request, error) {
+	var err error
+
+	var pathParam0 string
+
+	pathParam0, err = runtime.StyleParamWithOptions("simple", false, "flagKey", flagKey, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationPath, Type: "string", Format: ""})
+	if err != nil {
+		return nil, err
+	}
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/api/v1/flags/%s/dependents", pathParam0)
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	if params != nil {
+		// queryValues collects non-styled parameters (passthrough, JSON)
+		// that are safe to round-trip through url.Values.Encode().
+		queryValues := queryURL.Query()
+		// rawQueryFragments collects pre-encoded query fragments from
+		// styled parameters, preserving literal commas as delimiters
+		// per the OpenAPI spec (e.g. "color=blue,black,brown").
+		var rawQueryFragments []string
+
+		if params.Limit != nil {
+
+			if queryFrag, err := runtime.StyleParamWithOptions("form", false, "limit", *params.Limit, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "integer", Format: "int64"}); err != nil {
+				return nil, err
+			} else {
+				for _, qp := range strings.Split(queryFrag, "&") {
+					rawQueryFragments = append(rawQueryFragments, qp)
+				}
+			}
+
+		}
+
+		if params.Offset != nil {
+
+			if queryFrag, err := runtime.StyleParamWithOptions("form", false, "offset", *params.Offset, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "integer", Format: "int64"}); err != nil {
+				return nil, err
+			} else {
+				for _, qp := range strings.Split(queryFrag, "&") {
+					rawQueryFragments = append(rawQueryFragments, qp)
+				}
+			}
+
+		}
+
+		if encoded := queryValues.Encode(); encoded != "" {
+			rawQueryFragments = append(rawQueryFragments, encoded)
+		}
+		queryURL.RawQuery = strings.Join(rawQueryFragments, "&")
+	}
+
+	req, err := http.NewRequest(http.MethodGet, queryURL.String(), nil)
+	if err != nil {
+		return nil, err
+	}
+
+	return req, nil
+}
+
 // NewCompareFlagVersionsRequest constructs an http.Request for the CompareFlagVersions method
 func NewCompareFlagVersionsRequest(server string, flagKey string, params *CompareFlagVersionsParams) (*http.Request, error) {
 	var err error
@@ -2739,6 +2938,18 @@ func NewGetFlagHistoryRequest(server string, flagKey string, params *GetFlagHist
 
 		}
 
+		if params.Dependencies != nil {
+
+			if queryFrag, err := runtime.StyleParamWithOptions("form", false, "dependencies", *params.Dependencies, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "boolean", Format: ""}); err != nil {
+				return nil, err
+			} else {
+				for _, qp := range strings.Split(queryFrag, "&") {
+					rawQueryFragments = append(rawQueryFragments, qp)
+				}
+			}
+
+		}
+
 		if encoded := queryValues.Encode(); encoded != "" {
 			rawQueryFragments = append(rawQueryFragments, encoded)
 		}
@@ -2749,6 +2960,126 @@ func NewGetFlagHistoryRequest(server string, flagKey string, params *GetFlagHist
 	if err != nil {
 		return nil, err
 	}
+
+	return req, nil
+}
+
+// NewGetPrerequisitesRequest constructs an http.Request for the GetPrerequisites method
+func NewGetPrerequisitesRequest(server string, flagKey string, params *GetPrerequisitesParams) (*http.Request, error) {
+	var err error
+
+	var pathParam0 string
+
+	pathParam0, err = runtime.StyleParamWithOptions("simple", false, "flagKey", flagKey, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationPath, Type: "string", Format: ""})
+	if err != nil {
+		return nil, err
+	}
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/api/v1/flags/%s/prerequisites", pathParam0)
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	if params != nil {
+		// queryValues collects non-styled parameters (passthrough, JSON)
+		// that are safe to round-trip through url.Values.Encode().
+		queryValues := queryURL.Query()
+		// rawQueryFragments collects pre-encoded query fragments from
+		// styled parameters, preserving literal commas as delimiters
+		// per the OpenAPI spec (e.g. "color=blue,black,brown").
+		var rawQueryFragments []string
+
+		if params.At != nil {
+
+			if queryFrag, err := runtime.StyleParamWithOptions("form", false, "at", *params.At, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "string", Format: "date-time"}); err != nil {
+				return nil, err
+			} else {
+				for _, qp := range strings.Split(queryFrag, "&") {
+					rawQueryFragments = append(rawQueryFragments, qp)
+				}
+			}
+
+		}
+
+		if params.Version != nil {
+
+			if queryFrag, err := runtime.StyleParamWithOptions("form", false, "version", *params.Version, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "integer", Format: "int64"}); err != nil {
+				return nil, err
+			} else {
+				for _, qp := range strings.Split(queryFrag, "&") {
+					rawQueryFragments = append(rawQueryFragments, qp)
+				}
+			}
+
+		}
+
+		if encoded := queryValues.Encode(); encoded != "" {
+			rawQueryFragments = append(rawQueryFragments, encoded)
+		}
+		queryURL.RawQuery = strings.Join(rawQueryFragments, "&")
+	}
+
+	req, err := http.NewRequest(http.MethodGet, queryURL.String(), nil)
+	if err != nil {
+		return nil, err
+	}
+
+	return req, nil
+}
+
+// NewSetPrerequisitesRequest calls the generic SetPrerequisites builder with application/json body
+func NewSetPrerequisitesRequest(server string, flagKey string, body SetPrerequisitesJSONRequestBody) (*http.Request, error) {
+	var bodyReader io.Reader
+	buf, err := json.Marshal(body)
+	if err != nil {
+		return nil, err
+	}
+	bodyReader = bytes.NewReader(buf)
+	return NewSetPrerequisitesRequestWithBody(server, flagKey, "application/json", bodyReader)
+}
+
+// NewSetPrerequisitesRequestWithBody constructs an http.Request for the SetPrerequisites method, with any body, and a specified content type
+func NewSetPrerequisitesRequestWithBody(server string, flagKey string, contentType string, body io.Reader) (*http.Request, error) {
+	var err error
+
+	var pathParam0 string
+
+	pathParam0, err = runtime.StyleParamWithOptions("simple", false, "flagKey", flagKey, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationPath, Type: "string", Format: ""})
+	if err != nil {
+		return nil, err
+	}
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/api/v1/flags/%s/prerequisites", pathParam0)
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	req, err := http.NewRequest(http.MethodPut, queryURL.String(), body)
+	if err != nil {
+		return nil, err
+	}
+
+	req.Header.Add("Content-Type", contentType)
 
 	return req, nil
 }

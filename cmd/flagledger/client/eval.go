@@ -122,6 +122,9 @@ func verdict(asked AskedConditionBody) string {
 func (r EvaluationBody) print(t *terminal.Table) {
 	t.Row("value", string(r.Value))
 	t.Row("reason", r.Reason)
+	if r.Prerequisite != nil {
+		t.Row("requires", *r.Prerequisite)
+	}
 	t.Row("variation", text(r.VariationName))
 	t.Row("version", strconv.FormatInt(r.FlagVersion, 10))
 	if r.Explanation == nil {
@@ -129,8 +132,17 @@ func (r EvaluationBody) print(t *terminal.Table) {
 	}
 	t.Part()
 	t.Row("STEP", "OUTCOME", "BECAUSE")
-	for _, s := range r.Explanation.Steps {
-		name := s.Step
+	printSteps(t, r.Explanation.Steps, "")
+	if split := r.Explanation.Split; split != nil {
+		t.Row("split", text(r.VariationName), fmt.Sprintf("%s %q is in bucket %d of %d",
+			split.Attribute, split.Unit, split.Bucket, split.Total))
+	}
+}
+
+// printSteps prints steps of an evaluation, and below a prerequisite, indented, those of the required flag.
+func printSteps(t *terminal.Table, steps []StepBody, indent string) {
+	for _, s := range steps {
+		name := indent + s.Step
 		if s.Key != nil {
 			name += " " + *s.Key
 		} else if s.RuleId != nil {
@@ -142,10 +154,12 @@ func (r EvaluationBody) print(t *terminal.Table) {
 				because = append(because, verdict(asked))
 			}
 		}
+		if s.Step == "prerequisite" {
+			because = append(because, "must "+must(s.Off, s.Serves, nil))
+		}
 		t.Row(name, s.Outcome, strings.Join(because, "; "))
-	}
-	if split := r.Explanation.Split; split != nil {
-		t.Row("split", text(r.VariationName), fmt.Sprintf("%s %q is in bucket %d of %d",
-			split.Attribute, split.Unit, split.Bucket, split.Total))
+		if s.Steps != nil {
+			printSteps(t, *s.Steps, indent+"  ")
+		}
 	}
 }

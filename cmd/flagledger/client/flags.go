@@ -16,17 +16,18 @@ import (
 )
 
 type flagsCommand struct {
-	List    listCommand    `cmd:"" help:"List the flags."`
-	Show    showCommand    `cmd:"" help:"Print a flag with its variations."`
-	Create  createCommand  `cmd:"" help:"Create a flag, which is off everywhere at first."`
-	Enable  enableCommand  `cmd:"" help:"Turn a flag on in an environment."`
-	Disable disableCommand `cmd:"" help:"Turn a flag off in an environment."`
-	Rules   rulesCommand   `cmd:"" help:"Print the rules of a flag in an environment, or replace them."`
-	History historyCommand `cmd:"" help:"Print who changed a flag, when and why."`
-	Explain explainCommand `cmd:"" help:"Print what a flag serves to a user, and each step that decided it."`
-	Diff    diffCommand    `cmd:"" help:"Print what changed between two versions of a flag."`
-	Revert  revertCommand  `cmd:"" help:"Bring a flag back to an earlier version."`
-	Watch   watchCommand   `cmd:"" help:"Print changes of flags as they happen, until interrupted."`
+	List          listCommand          `cmd:"" help:"List the flags."`
+	Show          showCommand          `cmd:"" help:"Print a flag with its variations."`
+	Create        createCommand        `cmd:"" help:"Create a flag, which is off everywhere at first."`
+	Enable        enableCommand        `cmd:"" help:"Turn a flag on in an environment."`
+	Disable       disableCommand       `cmd:"" help:"Turn a flag off in an environment."`
+	Rules         rulesCommand         `cmd:"" help:"Print the rules of a flag in an environment, or replace them."`
+	Prerequisites prerequisitesCommand `cmd:"" help:"Print what a flag requires of others in an environment, or replace it."`
+	History       historyCommand       `cmd:"" help:"Print who changed a flag, when and why."`
+	Explain       explainCommand       `cmd:"" help:"Print what a flag serves to a user, and each step that decided it."`
+	Diff          diffCommand          `cmd:"" help:"Print what changed between two versions of a flag."`
+	Revert        revertCommand        `cmd:"" help:"Bring a flag back to an earlier version."`
+	Watch         watchCommand         `cmd:"" help:"Print changes of flags as they happen, until interrupted."`
 }
 
 type listCommand struct {
@@ -58,10 +59,26 @@ type showCommand struct {
 	Key string `arg:"" help:"Key of the flag."`
 }
 
-// Run prints a flag.
+// Run prints a flag. For people, it also asks which flags require it.
 func (c showCommand) Run(ctx context.Context) error {
-	call := func(api *Client) (*http.Response, error) { return api.GetFlag(ctx, c.Key, nil) }
-	return answer(ctx, c.environment, "", call, c.fill)
+	api, err := c.open(ctx, "")
+	if err != nil {
+		return err
+	}
+	f, text, err := decode[FlagDetail](api.GetFlag(ctx, c.Key, nil))
+	if err != nil {
+		return err
+	}
+	var dependents []DependentBody
+	if !c.JSON {
+		if dependents, _, err = decode[[]DependentBody](api.ListDependents(ctx, c.Key, nil)); err != nil {
+			return err
+		}
+	}
+	return c.show(text, func(t *terminal.Table) {
+		c.fill(t, f)
+		printDependents(t, f, dependents)
+	})
 }
 
 // fill prints a flag with its variations.
@@ -72,6 +89,9 @@ func (e environment) fill(t *terminal.Table, f FlagDetail) {
 	t.Row("status", f.Status)
 	t.Row("in "+e.name(), onOff(f.Enabled))
 	t.Row("default", string(f.DefaultValue))
+	if f.OffServes == "code" {
+		t.Row("while off", "the code's own default")
+	}
 	t.Row("description", f.Description)
 	t.Row("tags", strings.Join(f.Tags, ", "))
 	t.Row("project", text(f.ProjectId))

@@ -19,6 +19,7 @@ var update = flag.Bool("update", false, "write client.gen.go")
 var operations = []string{
 	"sign-up", "legacy-sign-in", "log-in", "refresh", "log-out",
 	"list-flags", "get-flag", "create-flag", "enable-flag", "disable-flag", "get-rules", "set-rules",
+	"get-prerequisites", "set-prerequisites", "list-dependents",
 	"get-flag-history", "compare-flag-versions", "revert-flag", "stream-flags", "evaluate-flag",
 	"list-segments", "get-segment", "create-segment", "get-segment-rules", "set-segment-rules", "list-segment-members",
 	"change-segment-members", "forget-segment-members", "list-segment-users", "check-segment", "get-segment-history",

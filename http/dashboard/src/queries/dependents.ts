@@ -1,10 +1,9 @@
 import { createQuery, type QueryClient } from '@tanstack/svelte-query';
-import { at, type Place } from '../api/client';
+import { api, at, type Place, type Schemas } from '../api/client';
 import { exactBody } from '../api/exact';
-import { type Dependent, prerequisitesAPI as api } from '../api/prerequisites';
 import { keys } from './keys';
 
-export type { Dependent } from '../api/prerequisites';
+export type Dependent = Schemas['DependentBody'];
 
 const dependentsOf = ({ tenant, environment }: Place, flagKey: string) => ({
   queryKey: [...keys.everywhere(tenant), 'dependents', flagKey],

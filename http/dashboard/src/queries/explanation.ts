@@ -1,20 +1,12 @@
 import { createQuery } from '@tanstack/svelte-query';
 import { api, at, type Place, type Schemas } from '../api/client';
 import { exactBody } from '../api/exact';
-import type { ServedValue } from '../api/prerequisites';
 import { keys } from './keys';
 import type { NewRule, Serve } from './rules';
 
-export type Evaluation = Schemas['EvaluationBody'] & { prerequisite?: string };
-export type Explanation = Omit<Schemas['ExplanationBody'], 'steps'> & { steps: Step[] };
-/** A step of an evaluation. A prerequisite has the steps of the other flag. */
-export type Step = Omit<Schemas['StepBody'], 'step' | 'outcome'> & {
-  step: Schemas['StepBody']['step'] | 'prerequisite';
-  outcome: string;
-  off?: boolean;
-  serves?: ServedValue[];
-  steps?: Step[];
-};
+export type Evaluation = Schemas['EvaluationBody'];
+export type Explanation = Schemas['ExplanationBody'];
+export type Step = Schemas['StepBody'];
 export type Context = Schemas['ContextBody'];
 
 /** A moment in the past: a time, a version of a flag, or the revision of an answer. */

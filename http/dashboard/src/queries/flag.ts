@@ -13,7 +13,7 @@ import {
 } from './flagChange';
 import { keys } from './keys';
 
-export type FlagDetail = Schemas['FlagDetail'] & { offServes?: 'value' | 'code' };
+export type FlagDetail = Schemas['FlagDetail'];
 export type FlagChange = Schemas['UpdateFlagBody'];
 export type FlagType = FlagDetail['type'];
 export type Variation = Schemas['VariationBody'];

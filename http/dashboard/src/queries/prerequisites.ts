@@ -1,8 +1,7 @@
 import { createQueries, createQuery, type QueryClient, useQueryClient } from '@tanstack/svelte-query';
-import { at, type Place } from '../api/client';
+import { api, at, type Place, type Schemas } from '../api/client';
 import { exactAnswer } from '../api/exact';
 import { asFailure } from '../api/failure';
-import { type Prerequisite, prerequisitesAPI as api } from '../api/prerequisites';
 import { type Dependent, readDependents } from './dependents';
 import { type FlagInEnvironment, readFlag } from './flag';
 import { type ChangeBasis, changeHeaders, useFlagChange, versionAfter, versionOf } from './flagChange';
@@ -10,7 +9,8 @@ import { type FlagAtVersion, readVersion } from './history';
 import { keys } from './keys';
 import type { ChangedField, Names } from '../words/changes';
 
-export type { Prerequisite, ServedValue } from '../api/prerequisites';
+export type Prerequisite = Schemas['PrerequisiteBody'];
+export type ServedValue = NonNullable<Prerequisite['serves']>[number];
 
 export type VersionedPrerequisites = { prerequisites: Prerequisite[]; version: number };
 
@@ -49,8 +49,7 @@ export function useFlags(place: () => Place, flagKeys: () => string[]) {
 }
 
 /** Returns what a flag requires in an environment. */
-export const requiredIn = (column: FlagInEnvironment | undefined): Prerequisite[] =>
-  (column as { prerequisites?: Prerequisite[] } | undefined)?.prerequisites ?? [];
+export const requiredIn = (column: FlagInEnvironment | undefined): Prerequisite[] => column?.prerequisites ?? [];
 
 /** A flag in all environments. */
 export type FlagEverywhere = NonNullable<FlagAtVersion['flag']>;
@@ -98,7 +97,7 @@ export function useRequiring(place: () => Place, key: () => string) {
           async (flagKey) => {
             const [flag, dependents] = await Promise.all([
               readEverywhere(client, there, flagKey),
-              readDependents(client, there, flagKey),
+              readDependents(client, there, flagKey).catch(unlessMissing<Dependent[]>([])),
             ]);
             return { flag, dependents: dependents.filter(({ environment }) => environment === there.environment) };
           },
@@ -114,10 +113,16 @@ async function readEverywhere(client: QueryClient, place: Place, key: string): P
     const { version } = await client.fetchQuery(readFlag(place, key));
     return (await client.fetchQuery(readVersion(place, key, version))).flag;
   } catch (error) {
-    if (asFailure(error).status === 404) return null;
-    throw error;
+    return unlessMissing(null)(error);
   }
 }
+
+const unlessMissing =
+  <T>(none: T) =>
+  (error: unknown): T => {
+    if (asFailure(error).status === 404) return none;
+    throw error;
+  };
 
 // Reads what is reached from the roots, breadth first.
 async function walk<T>(roots: string[], read: (key: string) => Promise<T>, next: (found: T) => string[]) {

@@ -1,7 +1,6 @@
 import { createQuery } from '@tanstack/svelte-query';
 import { answer, api, at, type Place, type Schemas } from '../api/client';
 import { exactBody } from '../api/exact';
-import { type Prerequisite, prerequisitesAPI } from '../api/prerequisites';
 import type { UnsavedRules } from './explanation';
 import type { Variation } from './flag';
 import { type ChangeBasis, changeHeaders, switchFlag, useFlagChange, versionAfter, versionOf } from './flagChange';
@@ -48,7 +47,7 @@ export type RulesWanted = ChangeBasis & {
   rules?: NewRule[];
   /** null unsets it; undefined leaves it. */
   fallthrough?: Serve | null;
-  prerequisites?: Prerequisite[];
+  prerequisites?: Schemas['PrerequisiteBody'][];
   enabled?: boolean;
   /** Variations to create first. */
   first?: Schemas['NewVariationBody'][];
@@ -88,7 +87,7 @@ export function useSaveRules(place: () => Place, key: () => string) {
       }
       if (prerequisites) {
         basis.version = await versionAfter(
-          prerequisitesAPI.PUT('/api/v1/flags/{flagKey}/prerequisites', { params: params(), body: { prerequisites } }),
+          api.PUT('/api/v1/flags/{flagKey}/prerequisites', { params: params(), body: { prerequisites } }),
         );
         savedPart?.('prerequisites', basis.version);
       }

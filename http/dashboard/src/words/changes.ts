@@ -1,5 +1,5 @@
 import { isRawJSON } from '../api/exact';
-import type { Prerequisite } from '../api/prerequisites';
+import type { Prerequisite } from '../queries/prerequisites';
 import type { Condition, Rule, SegmentRule, Serve } from '../queries/rules';
 import { isolated } from './common';
 import { wordsOf } from './failures';
@@ -44,7 +44,7 @@ const fields: Record<string, string> = {
   clientSide: 'Seen by browsers',
   owner: 'Owner',
   links: 'Links',
-  offServes: 'While off',
+  offServes: 'When off',
   defaultValue: 'Default value',
   enabled: 'State',
   prerequisites: 'Prerequisites',
@@ -132,7 +132,7 @@ function plain(field: string, value: unknown): string | undefined {
   if (value === invalid) return 'not valid yet';
   if (field === 'enabled') return value ? flags.enabled.true : flags.enabled.false;
   if (field === 'permanent' || field === 'clientSide') return value ? 'Yes' : 'No';
-  if (field === 'offServes') return value === 'code' ? "The application's own default" : 'The default value';
+  if (field === 'offServes') return flags.offServes[value as keyof typeof flags.offServes];
   if (field === 'status') return flags.status[value as keyof typeof flags.status];
   if (field === 'type') return flags.types[value as keyof typeof flags.types];
   if (field === 'tags') return (value as string[]).join(', ') || 'none';
