@@ -578,17 +578,17 @@ type SignUpBody struct {
 
 // StepBody defines model for StepBody.
 type StepBody struct {
-	Conditions *[]AskedConditionBody `json:"conditions,omitempty"`
-	Key        *string               `json:"key,omitempty"`
-	List       *string               `json:"list,omitempty"`
-	Off        *bool                 `json:"off,omitempty"`
-	Outcome    string                `json:"outcome"`
-	RuleId     *string               `json:"ruleId,omitempty"`
-	RuleName   *string               `json:"ruleName,omitempty"`
-	Serves     *[]ServedBody         `json:"serves,omitempty"`
-	Step       string                `json:"step"`
-	Steps      *[]StepBody           `json:"steps,omitempty"`
-	Version    *int64                `json:"version,omitempty"`
+	Conditions *[]AskedConditionBody     `json:"conditions,omitempty"`
+	Key        *string                   `json:"key,omitempty"`
+	List       *string                   `json:"list,omitempty"`
+	Off        *bool                     `json:"off,omitempty"`
+	Outcome    string                    `json:"outcome"`
+	RuleId     *string                   `json:"ruleId,omitempty"`
+	RuleName   *string                   `json:"ruleName,omitempty"`
+	Serves     *[]ServedBody             `json:"serves,omitempty"`
+	Step       string                    `json:"step"`
+	Steps      *[]map[string]interface{} `json:"steps,omitempty"`
+	Version    *int64                    `json:"version,omitempty"`
 }
 
 // StreamEvent defines model for StreamEvent.
