@@ -80,7 +80,8 @@ func testNodesAgreeOnBrokenReferences(t *testing.T) {
 		second.Eventually("the other node has it", func() bool { return there.Evaluate(other, `{}`).Status == 200 })
 		both(func() { require(me, on, other) }, func() { require(&there, other, on) })
 		for _, key := range []string{on, other} {
-			second.Eventually("both nodes have the flag", func() bool { return me.Version(key) == there.Version(key) })
+			version := func(c *nodetest.Client) any { return c.Evaluate(key, `{}`).Object()["flagVersion"] }
+			second.Eventually("both nodes have the flag", func() bool { return version(me) == version(&there) })
 		}
 		agree(on)
 		agree(other)

@@ -6,6 +6,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/danielgtaylor/huma/v2"
 	"github.com/go-json-experiment/json/jsontext"
 
 	"flagledger/http/rest"
@@ -25,11 +26,26 @@ type stepBody struct {
 	Version    uint64               `json:"version,omitzero" doc:"Of the segment or the required flag; absent if it never existed" example:"7"`
 	Off        bool                 `json:"off,omitzero" doc:"Whether the required flag must be off"`
 	Serves     []rest.ServedBody    `json:"serves,omitzero" doc:"What the required flag must serve one of"`
-	Steps      []stepBody           `json:"steps,omitzero" doc:"Of the required flag, where it was asked first"`
+	Steps      nestedSteps          `json:"steps,omitzero" doc:"Of the required flag, where it was asked first; in the shape of these steps"`
 	List       string               `json:"list,omitzero" enum:"included,excluded" doc:"Of the segment, if it decided" example:"included"`
 	RuleID     string               `json:"ruleId,omitzero" doc:"Of a rule, or of the rule of a segment if it decided" example:"0198c5a1-8a40-7c55-8f1e-0b6f9f3d4c21"`
 	RuleName   *string              `json:"ruleName,omitzero" doc:"Only for a rule, as are conditions" example:"beta testers in the EU"`
 	Conditions []AskedConditionBody `json:"conditions,omitzero" doc:"Up to the first that does not hold: later ones were not tested"`
+}
+
+// nestedSteps are steps in a step. Their schema does not say their shape, as schemas of the document do not contain
+// themselves.
+type nestedSteps []stepBody
+
+// Schema implements huma.SchemaProvider.
+func (nestedSteps) Schema(huma.Registry) *huma.Schema {
+	return &huma.Schema{
+		Type:  huma.TypeArray,
+		Items: &huma.Schema{Type: huma.TypeObject, AdditionalProperties: true},
+		Examples: []any{[]any{
+			map[string]any{"step": "status", "outcome": "active"}, map[string]any{"step": "environment", "outcome": "disabled"},
+		}},
+	}
 }
 
 // AskedConditionBody is a condition that was tested.
