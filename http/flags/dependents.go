@@ -12,7 +12,7 @@ import (
 type dependentBody struct {
 	FlagKey     string            `json:"flagKey" doc:"Of the flag that requires this one" example:"new-checkout"`
 	Environment string            `json:"environment" example:"production"`
-	Off         bool              `json:"off,omitempty" doc:"This flag must be off. Absent if it must serve something" example:"false"`
+	Off         bool              `json:"off,omitzero" doc:"This flag must be off. Absent if it must serve something" example:"false"`
 	Serves      []rest.ServedBody `json:"serves,omitempty" doc:"This flag must be on and serve one of these. Absent if it must be off"`
 }
 

@@ -16,7 +16,7 @@ import (
 // prerequisiteBody is a prerequisite, in requests and responses.
 type prerequisiteBody struct {
 	FlagKey string            `json:"flagKey" doc:"The other flag, of any project of the tenant" example:"payments"`
-	Off     bool              `json:"off,omitempty" doc:"The other flag must be off. Absent if it must serve something" example:"false"`
+	Off     bool              `json:"off,omitzero" doc:"The other flag must be off. Absent if it must serve something" example:"false"`
 	Serves  []rest.ServedBody `json:"serves,omitempty" maxItems:"50" doc:"The other flag must be on and serve one of these. Absent if it must be off"`
 }
 

@@ -158,8 +158,14 @@ func printSteps(t *terminal.Table, steps []StepBody, indent string) {
 			because = append(because, "must "+must(s.Off, s.Serves, nil))
 		}
 		t.Row(name, s.Outcome, strings.Join(because, "; "))
-		if s.Steps != nil {
-			printSteps(t, *s.Steps, indent+"  ")
-		}
+		printSteps(t, nestedSteps(s), indent+"  ")
 	}
+}
+
+// nestedSteps returns the steps of a required flag. The API's document does not say their shape.
+func nestedSteps(s StepBody) (steps []StepBody) {
+	if text, err := json.Marshal(s.Steps); err == nil {
+		_ = json.Unmarshal(text, &steps) // without steps it prints none
+	}
+	return steps
 }

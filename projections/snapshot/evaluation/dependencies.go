@@ -53,8 +53,21 @@ func (d *Dependencies) Required() []*Flag {
 
 // Find returns a flag that others require, also a deleted one; nil if there is none with the key.
 func (d *Dependencies) Find(key string) *Flag {
-	if i, ok := d.place(key); ok {
-		return d.required[i]
+	if d == nil {
+		return nil
+	}
+	low, high := 0, len(d.required)
+	for low < high { // without the calls of a comparison, as each evaluation of a required flag is here
+		middle := (low + high) / 2
+		f := d.required[middle]
+		switch of := f.state.Key; {
+		case of == key:
+			return f
+		case of < key:
+			low = middle + 1
+		default:
+			high = middle
+		}
 	}
 	return nil
 }

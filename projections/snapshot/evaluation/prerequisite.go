@@ -94,17 +94,17 @@ func (f *Flag) require(
 	if chain >= maxFlagChain {
 		return BeyondLimit, nil
 	}
-	i := slices.IndexFunc(x.required, func(a answered) bool { return a.key == p.FlagKey })
-	if i < 0 {
-		if len(x.required) >= maxRequired {
+	i := 0
+	for i < len(x.required) && x.required[i].key != p.FlagKey {
+		i++
+	}
+	if i == len(x.required) {
+		if i >= maxRequired {
 			return BeyondLimit, nil
 		}
-		i, x.required = len(x.required), append(x.required, answered{key: p.FlagKey})
-		a, err := of.answer(p.FlagKey, environmentID, x, left, chain+1)
-		if err != nil {
+		if err := of.answer(p.FlagKey, environmentID, x, left, chain+1); err != nil {
 			return Unmet, err
 		}
-		x.required[i] = a
 	}
 	switch a := &x.required[i]; {
 	case a.meets(p):
@@ -116,19 +116,23 @@ func (f *Flag) require(
 	}
 }
 
-// answer evaluates a required flag, nil for one that never existed.
-func (f *Flag) answer(key, environmentID string, x *Context, left *effort, chain int) (answered, error) {
-	a := answered{key: key}
+// answer evaluates a required flag, nil for one that never existed, and adds what it serves to the context.
+func (f *Flag) answer(key, environmentID string, x *Context, left *effort, chain int) error {
+	i := len(x.required)
+	x.required = slices.Grow(x.required, 1)[:i+1]
+	a := &x.required[i]
+	a.key, a.exists, a.Enabled = key, false, false
 	if f == nil || !f.state.Exists {
-		return a, nil
+		return nil
 	}
 	x.asked.stale = x.asked.stale || f.stale
 	r, err := f.decide(environmentID, x, left, chain)
 	if missing, ok := err.(*NoUnitError); ok && missing.FlagKey == "" { //nolint:errorlint // not wrapped
 		err = &NoUnitError{missing.Attribute, key}
 	}
+	a = &x.required[i] // the memory may have moved
 	a.exists, a.Result = true, r
-	return a, err
+	return err
 }
 
 // meets reports whether a flag is and serves what a prerequisite demands.

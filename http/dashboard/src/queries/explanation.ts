@@ -5,8 +5,9 @@ import { keys } from './keys';
 import type { NewRule, Serve } from './rules';
 
 export type Evaluation = Schemas['EvaluationBody'];
-export type Explanation = Schemas['ExplanationBody'];
-export type Step = Schemas['StepBody'];
+/** A step of an evaluation. A prerequisite has the steps of the other flag, whose shape the API's document does not say. */
+export type Step = Omit<Schemas['StepBody'], 'steps'> & { steps?: Step[] };
+export type Explanation = Omit<Schemas['ExplanationBody'], 'steps'> & { steps: Step[] };
 export type Context = Schemas['ContextBody'];
 
 /** A moment in the past: a time, a version of a flag, or the revision of an answer. */
