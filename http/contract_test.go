@@ -165,7 +165,16 @@ func (w *world) newThing(name string) string {
 		return id
 	case "flagKey":
 		w.me.CreateFlag("contract", map[string]any{"projectId": w.thing("projectId"), "tags": []string{"contract"}})
+		if strings.HasSuffix(w.path, "/dependents") {
+			w.me.CreateFlag("dependent", nil)
+			requireFlags(w.me, "dependent", isOff("contract")).Want(200)
+		}
 		return "contract"
+	case "requiredKey":
+		w.me.CreateFlag("required", nil)
+		return "required"
+	case "requiredVariationId":
+		return w.me.AddVariation(w.thing("requiredKey"), `{"name":"on","value":true}`).Object()["id"].(string)
 	case "segmentKey":
 		if strings.HasSuffix(w.path, "/forget") {
 			createPrivateSegment(w.me, "contract")

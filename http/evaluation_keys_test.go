@@ -231,7 +231,7 @@ func TestCallsForEvaluationKeys(t *testing.T) {
 			t.Errorf("%s %s is answered %d before the tenant is deleted", c.method, c.path, status)
 		}
 	}
-	me.Call("DELETE", "/api/v1/tenants/"+gone.Tenant, nil).Want(204)
+	gone.Call("DELETE", "/api/v1/tenants/"+gone.Tenant, nil).Want(204)
 	for _, c := range calls {
 		for _, kind := range strings.Fields(c.kinds) {
 			for _, header := range []string{"Authorization", "X-API-Key"} {

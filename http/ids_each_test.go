@@ -48,6 +48,8 @@ var idRows = []contractRow{
 	{"PUT /api/v1/flags/{flagKey}/fallthrough", "", `{"serve":` + rolloutOfOne + `}`, 200, nil},
 	{"PUT /api/v1/flags/{flagKey}/rules", "", rulesWithIDs, 200, nil},
 	{"PUT /api/v1/flags/{flagKey}/rules", "", rulesWithRollouts, 200, nil},
+	{"PUT /api/v1/flags/{flagKey}/prerequisites", "",
+		`{"prerequisites":[{"flagKey":"<<requiredKey>>","serves":[{"variationId":"<<requiredVariationId>>"}]}]}`, 200, nil},
 	{"PUT /api/v1/segments/{segmentKey}/rules", "", `{"rules":[{"id":"<<segmentRuleId>>","conditions":[]}]}`, 200, nil},
 	{"GET /api/v1/segments/{segmentKey}/history", "", "userId=<<callerId>>", 200, nil},
 	{"POST /api/v1/flags/{flagKey}/rules/evaluate", "", `{"targetingKey":"u",` + rulesWithIDs[1:], 200, nil},

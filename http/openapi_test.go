@@ -313,6 +313,8 @@ func TestTheExamplesAreTaken(t *testing.T) {
 		"each example of a body is one that its operation takes": func(t *testing.T, me *nodetest.Client) {
 			whole, operations := me.Document()
 			project, _ := me.CreateProject("p")
+			me.CreateFlag("kill-checkout", nil)
+			payments := me.CreateFlag("payments", map[string]any{"flag_variations": []any{map[string]any{"name": "a", "value": true}}})
 			body := func(content map[string]any, variations []any) string {
 				text, err := json.Marshal(sample(whole, content))
 				if err != nil {
@@ -336,6 +338,9 @@ func TestTheExamplesAreTaken(t *testing.T) {
 					},
 				)
 				variations := nodetest.Column(asMaps(flag["variations"]), "id")
+				if strings.HasSuffix(name, "/prerequisites") {
+					variations = append(nodetest.Column(asMaps(payments["variations"]), "id"), variations[1])
+				}
 				method, path, _ := strings.Cut(name, " ")
 				path = strings.NewReplacer("{projectId}", project, "{flagKey}", key, "{key}", key, "{variationId}", variations[0].(string)).
 					Replace(path)

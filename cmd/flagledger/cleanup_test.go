@@ -9,7 +9,6 @@ import (
 
 	"flagledger/cmd/flagledger/nodetest"
 	"flagledger/events"
-	"flagledger/events/state"
 	"flagledger/migrations/pgtest"
 )
 

@@ -24,7 +24,7 @@ type stepBody struct {
 	Outcome    string               `json:"outcome" doc:"active, inactive or archived; enabled or disabled; matched or not_matched; served, or not_set for a fallthrough and no_weights for weights; member, not_member, missing or cycle for a segment that the next rule asked; met, unmet, missing, cycle or limit for a prerequisite" example:"matched"`
 	Key        string               `json:"key,omitzero" doc:"Of a segment, or of a required flag" example:"beta"`
 	Version    uint64               `json:"version,omitzero" doc:"Of the segment or the required flag; absent if it never existed" example:"7"`
-	Off        bool                 `json:"off,omitzero" doc:"Whether the required flag must be off"`
+	Off        bool                 `json:"off,omitzero" doc:"Whether the required flag must be off" example:"false"`
 	Serves     []rest.ServedBody    `json:"serves,omitzero" doc:"What the required flag must serve one of"`
 	Steps      nestedSteps          `json:"steps,omitzero" doc:"Of the required flag, where it was asked first; in the shape of these steps"`
 	List       string               `json:"list,omitzero" enum:"included,excluded" doc:"Of the segment, if it decided" example:"included"`
