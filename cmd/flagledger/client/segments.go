@@ -162,7 +162,7 @@ type forgetSegmentCommand struct{ segmentChange }
 
 // Run forgets the members of a segment and prints it.
 func (c forgetSegmentCommand) Run(ctx context.Context) error {
-	call := func(api *Client) (*http.Response, error) { return api.ForgetSegmentMembers(ctx, c.Key, nil) }
+	call := func(api *Client) (*http.Response, error) { return api.ForgetSegmentMembers(ctx, c.Key) }
 	return answer(ctx, environment{service: c.service}, c.Reason, call, func(t *terminal.Table, s SegmentBody) {
 		s.print(t)
 	})
