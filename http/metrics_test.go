@@ -369,6 +369,7 @@ func TestEvaluationsAreTotalledByReason(t *testing.T) {
 		`flagledger_evaluations_total{reason="ARCHIVED"} 1`,
 		`flagledger_evaluations_total{reason="FALLTHROUGH"} 1`,
 		`flagledger_evaluations_total{reason="OFF"} 3`,
+		`flagledger_evaluations_total{reason="PREREQUISITE_FAILED"} 0`,
 		`flagledger_evaluations_total{reason="RULE_MATCH"} 0`,
 	})
 }

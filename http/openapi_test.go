@@ -308,21 +308,33 @@ const exampleProject = "0198c5a1-2f0d-7c3b-8e64-1a9b7d5c3e20"
 
 var exampleVariations = [2]string{"0198c5a1-7d2e-7b10-9d0c-3f5f3f1f2a77", "0198c5a1-7d2e-7b10-9d0c-4a6b8c0d2e88"}
 
+var twoVariations = []any{map[string]any{"name": "a", "value": true}, map[string]any{"name": "b", "value": false}}
+
+// idsInExamples replaces the ids that examples name by those of a project, and of a flag with two variations.
+func idsInExamples(s *nodetest.Service, project string, flag map[string]any) *strings.Replacer {
+	variations := nodetest.Column(asMaps(flag["variations"]), "id")
+	return strings.NewReplacer("https://app.example.com", s.URL, exampleProject, project, exampleVariations[0],
+		variations[0].(string), exampleVariations[1], variations[1].(string))
+}
+
+// requiredInExamples creates the flags that the example of prerequisites names, and returns that with variations.
+func requiredInExamples(me *nodetest.Client) map[string]any {
+	me.CreateFlag("kill-checkout", nil)
+	return me.CreateFlag("payments", map[string]any{"flag_variations": twoVariations})
+}
+
 func TestTheExamplesAreTaken(t *testing.T) {
 	nodetest.Cases{
 		"each example of a body is one that its operation takes": func(t *testing.T, me *nodetest.Client) {
 			whole, operations := me.Document()
 			project, _ := me.CreateProject("p")
-			me.CreateFlag("kill-checkout", nil)
-			payments := me.CreateFlag("payments", map[string]any{"flag_variations": []any{map[string]any{"name": "a", "value": true}}})
-			body := func(content map[string]any, variations []any) string {
+			required := requiredInExamples(me)
+			body := func(content map[string]any, flag map[string]any) string {
 				text, err := json.Marshal(sample(whole, content))
 				if err != nil {
 					t.Fatal(err)
 				}
-				ids := strings.NewReplacer("https://app.example.com", me.Service.URL, exampleProject, project, exampleVariations[0],
-					variations[0].(string), exampleVariations[1], variations[1].(string))
-				return ids.Replace(string(text))
+				return idsInExamples(me.Service, project, flag).Replace(string(text))
 			}
 			for name, operation := range operations {
 				content := object(object(object(operation["requestBody"])["content"])["application/json"])
@@ -330,21 +342,15 @@ func TestTheExamplesAreTaken(t *testing.T) {
 					continue
 				}
 				key := strings.ToLower(rand.Text())
-				flag := me.CreateFlag(
-					key,
-					map[string]any{
-						"projectId":       project,
-						"flag_variations": []any{map[string]any{"name": "a", "value": true}, map[string]any{"name": "b", "value": false}},
-					},
-				)
+				flag := me.CreateFlag(key, map[string]any{"projectId": project, "flag_variations": twoVariations})
 				variations := nodetest.Column(asMaps(flag["variations"]), "id")
 				if strings.HasSuffix(name, "/prerequisites") {
-					variations = append(nodetest.Column(asMaps(payments["variations"]), "id"), variations[1])
+					flag = required
 				}
 				method, path, _ := strings.Cut(name, " ")
 				path = strings.NewReplacer("{projectId}", project, "{flagKey}", key, "{key}", key, "{variationId}", variations[0].(string)).
 					Replace(path)
-				a := me.Call(method, filled(me, path), body(content, variations))
+				a := me.Call(method, filled(me, path), body(content, flag))
 				switch {
 				case name == "POST /api/v1/auth/reset-password" || name == "POST /api/v1/auth/verify-email":
 					a.Refused(422, "token") // which comes by mail

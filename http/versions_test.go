@@ -48,8 +48,12 @@ func TestVersions(t *testing.T) {
 			listed := me.Call("GET", nodetest.FlagPath("k", "/versions?limit=1&offset=1"), nil).Want(200).List()[0]
 			nodetest.Same(t, "the version and its time", []any{a["version"], a["timestamp"]}, []any{3, listed["timestamp"]})
 			nodetest.Same(t, "its environments", flag["environments"], map[string]any{
-				"production":  map[string]any{"enabled": true, "rules": []any{}, "fallthrough": nil},
-				"development": map[string]any{"enabled": false, "rules": []any{}, "fallthrough": map[string]any{"value": false}},
+				"production": map[string]any{
+					"enabled": true, "rules": []any{}, "fallthrough": nil, "prerequisites": []any{},
+				},
+				"development": map[string]any{
+					"enabled": false, "rules": []any{}, "fallthrough": map[string]any{"value": false}, "prerequisites": []any{},
+				},
 			})
 			nodetest.Same(t, "the rest", []any{flag["id"], flag["tags"], flag["version"], flag["createdAt"]},
 				[]any{created["id"], []string{"x"}, 3, created["createdAt"]})

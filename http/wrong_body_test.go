@@ -72,16 +72,9 @@ func TestARefusedBodyChangesNothing(t *testing.T) {
 	}
 	defer func() { _ = db.Close(context.Background()) }()
 	project, _ := me.CreateProject("p")
-	flag := me.CreateFlag(
-		"k",
-		map[string]any{
-			"projectId":       project,
-			"flag_variations": []any{map[string]any{"name": "a", "value": true}, map[string]any{"name": "b", "value": false}},
-		},
-	)
+	flag := me.CreateFlag("k", map[string]any{"projectId": project, "flag_variations": twoVariations})
+	required := requiredInExamples(me)
 	variations := nodetest.Column(asMaps(flag["variations"]), "id")
-	ids := strings.NewReplacer("https://app.example.com", s.URL, exampleProject, project, exampleVariations[0],
-		variations[0].(string), exampleVariations[1], variations[1].(string))
 	member := me.Join("viewer").Stay()
 	key, _ := createKey(me, "browser", nil)
 	createSegment(me, "beta", "")
@@ -107,6 +100,10 @@ func TestARefusedBodyChangesNothing(t *testing.T) {
 		}
 		before := kept(s, db)
 		method, path, _ := strings.Cut(name, " ")
+		ids := idsInExamples(s, project, flag)
+		if strings.HasSuffix(name, "/prerequisites") {
+			ids = idsInExamples(s, project, required)
+		}
 		request := me.Call(method, filled(me, paths.Replace(path)), ids.Replace(string(text))).
 			Refused(422, "bogus").
 			Header.Get("X-Request-ID")
