@@ -40,7 +40,9 @@ func TestDashboardOffersWhatRolesMay(t *testing.T) {
 				{"POST", "/api/v1/segments", `{}`}, {"PATCH", "/api/v1/segments/none", `{}`}, {"DELETE", "/api/v1/segments/none", ""},
 				{"PUT", "/api/v1/segments/none/rules", `{"rules":[]}`}, {"POST", "/api/v1/segments/none/members", `{"list":"included"}`},
 				{"POST", "/api/v1/segments/none/revert", `{"version":1}`},
+				{"PUT", "/api/v1/flags/none/prerequisites", `{"prerequisites":[]}`},
 			},
+			"forgetMembers": {{"POST", "/api/v1/segments/none/forget", ""}},
 			"changeProjects": {
 				{
 					"POST",
