@@ -47,8 +47,8 @@ type SetPrerequisites struct {
 	FlagRef
 	Environment   events.EnvironmentRef
 	Prerequisites []events.Prerequisite // nil if they were not sent, which is refused
-	// Required has the flags of new and of changed prerequisites. Others are not checked, so that a flag that is broken can
-	// be repaired step by step.
+	// Required has the flags of new and of changed prerequisites. Others are not checked, so that a broken flag can be
+	// repaired step by step.
 	Required RequiredFlags
 }
 
@@ -93,7 +93,7 @@ func (c SetPrerequisites) check(wrong FieldErrors, before []events.Prerequisite)
 // servedValues returns the values of a prerequisite as they are stored.
 func servedValues(wrong FieldErrors, at string, sent events.Prerequisite) (serves []events.ServedValue) {
 	wrong.Check(!sent.Off || len(sent.Serves) == 0, at+".serves", "must be left out if off is true")
-	wrong.Check(sent.Off || len(sent.Serves) > 0, at+".serves", "needs at least one variation or value, unless off is true")
+	wrong.Check(sent.Off || len(sent.Serves) > 0, at+".serves", "needs a variation or a value, unless off is true")
 	wrong.Check(len(sent.Serves) <= maxServedValues, at+".serves", "at most %d variations and values", maxServedValues)
 	for i, s := range sent.Serves[:min(len(sent.Serves), maxServedValues)] {
 		s.Value = compact(s.Value)

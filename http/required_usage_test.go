@@ -31,7 +31,7 @@ func TestRequiredFlagsInUsage(t *testing.T) {
 				t.Errorf("the flag that is required: %v", flag)
 			}
 		},
-		"previews count nothing": func(t *testing.T, me *nodetest.Client) {
+		"previews count nothing": func(_ *testing.T, me *nodetest.Client) {
 			me.CreateEnabledFlag("payments", nil)
 			me.CreateEnabledFlag("k", nil)
 			require(me, "k", "payments")
@@ -41,7 +41,7 @@ func TestRequiredFlagsInUsage(t *testing.T) {
 				return requiredOf(me, "payments") == "1 evaluations, 0 required"
 			})
 		},
-		"a fetch of all flags counts those that only others need": func(t *testing.T, me *nodetest.Client) {
+		"a fetch of all flags counts those that only others need": func(_ *testing.T, me *nodetest.Client) {
 			me.CreateEnabledFlag("payments", nil)
 			me.CreateEnabledFlag("k", map[string]any{"clientSide": true})
 			require(me, "k", "payments")

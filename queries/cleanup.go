@@ -12,8 +12,8 @@ import (
 // CleanupFlag is a flag that can be removed.
 type CleanupFlag struct {
 	Flag
-	// SameOutcome reports whether all environments that evaluated the flag in the stale time, also on behalf of other flags,
-	// served the same outcome.
+	// SameOutcome reports whether all environments that evaluated the flag in the stale time, also on behalf of other
+	// flags, served the same outcome.
 	SameOutcome   bool
 	VariationID   *string           // of that outcome; nil for a plain value
 	VariationName *string           // the current name, or the last one

@@ -23,7 +23,8 @@ type reference struct {
 	span
 }
 
-// dependencySpans are the spans in which a flag depended on others, without overlaps. It has the flag itself at all times.
+// dependencySpans are the spans in which a flag depended on others, without overlaps. It has the flag itself at all
+// times.
 type dependencySpans map[Dependency][]span
 
 // dependencies finds what the flags of a key have ever referred to, also through others, and when they did: flags that

@@ -64,8 +64,8 @@ func historyOf(t *testing.T, q *Queries, key string) string {
 	var all []string
 	for _, e := range rows {
 		text := e.Action
-		if e.Dependency.Type != "" {
-			text += " of " + e.Dependency.Type + " " + e.Dependency.Key
+		if e.Type != "" {
+			text += " of " + e.Type + " " + e.Key
 		}
 		all = append(all, text)
 	}
@@ -101,7 +101,7 @@ func TestHistoryWithDependencies(t *testing.T) {
 			"flag a rules_changed " + rule("s", "x"),
 			"segment s members_added {}",
 			"segment x members_removed {}",
-		}, "members_removed of segment x, rules_changed, updated of segment s, rules_changed, rules_changed, rules_changed, rules_changed"},
+		}, "members_removed of segment x, rules_changed, updated of segment s" + strings.Repeat(", rules_changed", 4)},
 		"reaches through flags and segments, at the same time alone": {[]string{
 			"flag b rules_changed " + rule("", "s"),
 			"segment s rules_changed " + rule("", "deep"),

@@ -122,7 +122,8 @@ func (a *API) segmentOfCheck(
 	if err != nil {
 		return nil, err
 	}
-	segments, err := a.Queries.AddSegmentsAt(ctx, p.Tenant, evaluation.NewSegments([]*evaluation.Segment{segment}), keys, at)
+	own := evaluation.NewSegments([]*evaluation.Segment{segment})
+	segments, err := a.Queries.AddSegmentsAt(ctx, p.Tenant, own, keys, at)
 	e.Dependencies = evaluation.NewDependencies(segments)
 	return segment, err
 }

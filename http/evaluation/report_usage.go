@@ -87,7 +87,9 @@ func (r *reportReader) read(report *usageReport) (counts []usage.Reported, err e
 		c := &sent[i]
 		c.VariationID, c.KeyID = events.CanonicalID(c.VariationID), events.CanonicalID(c.KeyID)
 		of := func(name string) string { return fmt.Sprintf("counts[%d].%s", i, name) }
-		one := usage.Reported{FlagKey: c.FlagKey, Prefetch: c.Prefetch, Required: c.Required, ClientID: r.Machine.ClientID, Count: c.Count}
+		one := usage.Reported{
+			FlagKey: c.FlagKey, Prefetch: c.Prefetch, Required: c.Required, ClientID: r.Machine.ClientID, Count: c.Count,
+		}
 		var ok bool
 		if at, isTime := rules.ParseTime(c.Hour); !isTime {
 			wrong[of("hour")] = "must be a time in RFC 3339"

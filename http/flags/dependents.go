@@ -27,7 +27,9 @@ func (a *API) addDependents() {
 	op.Description = "By their keys, in all environments. They require it directly: flags that require these are not in " +
 		"the list."
 	op = rest.WithExamples(op, nil, []any{
-		map[string]any{"flagKey": "new-checkout", "environment": "production", "serves": []any{map[string]any{"value": true}}},
+		map[string]any{
+			"flagKey": "new-checkout", "environment": "production", "serves": []any{map[string]any{"value": true}},
+		},
 		map[string]any{"flagKey": "old-checkout", "environment": "production", "off": true},
 	})
 	rest.Register(a.Core, rest.ReadFlags, op, func(ctx context.Context, in *struct {

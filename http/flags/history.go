@@ -29,7 +29,7 @@ type dependencyBody struct {
 
 func showEntry(e queries.HistoryEntry) historyEntry {
 	var dependency *dependencyBody
-	if e.Dependency.Type != "" {
+	if e.Type != "" {
 		dependency = (*dependencyBody)(&e.Dependency)
 	}
 	return historyEntry{

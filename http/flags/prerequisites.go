@@ -57,7 +57,8 @@ type prerequisitesOutput struct {
 var examplePrerequisites = map[string]any{
 	"prerequisites": []any{
 		map[string]any{
-			"flagKey": "payments", "serves": []any{map[string]any{"variationId": rest.ExampleVariation}, map[string]any{"value": true}},
+			"flagKey": "payments",
+			"serves":  []any{map[string]any{"variationId": rest.ExampleVariation}, map[string]any{"value": true}},
 		},
 		map[string]any{"flagKey": "kill-checkout", "off": true},
 	},
@@ -88,8 +89,8 @@ func (a *API) addPrerequisites() {
 		})
 	set := rest.Operation("PUT", path, "set-prerequisites", tag, "Replace what a flag requires of other flags")
 	set.Description = "Replaces the prerequisites in the environment; an empty list removes all. While one is not met, " +
-		"the flag is off there and answers its default value. Flags cannot require each other in a cycle, in long chains, or " +
-		"too many others. A list that changes nothing creates no event. " + growFlagText
+		"the flag is off there and answers its default value. Flags cannot require each other in a cycle, in long " +
+		"chains, or too many others. A list that changes nothing creates no event. " + growFlagText
 	set.Errors = append(set.Errors, http.StatusConflict)
 	rest.Register(a.Core, rest.ChangeFlags, rest.WithExamples(set, examplePrerequisites, examplePrerequisites),
 		func(ctx context.Context, in *struct {

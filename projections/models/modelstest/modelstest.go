@@ -36,6 +36,6 @@ func NewFlags(from string) string {
 	return `insert into read.flags select r.* ` + from + `, jsonb_populate_record(null::read.flags, jsonb_build_object('tenant_id', f.tenant, 'key', f.key, 'version', f.life,
 		'created_version', f.life, 'id', '', 'name', '', 'type', 'boolean',
 		'default_value', 'false'::jsonb, 'description', '', 'tags', '[]'::jsonb, 'permanent', false, 'client_side', false,
-		'links', '[]'::jsonb, 'off_serves', '', 'prerequisites', '{}'::jsonb, 'required_changed', '{}'::jsonb, 'status', 'active', 'salt', '',
-		'created_at', now(), 'updated_at', now())) r;`
+		'links', '[]'::jsonb, 'off_serves', '', 'prerequisites', '{}'::jsonb, 'required_changed', '{}'::jsonb,
+		'status', 'active', 'salt', '', 'created_at', now(), 'updated_at', now())) r;`
 }

@@ -33,7 +33,9 @@ type Result struct {
 	Split         bool   // the variation was chosen by weight
 	HasRules      bool   // the environment has rules, whether or not one matched; false if the flag is off
 	Version       events.Revision
-	ChangedAt     time.Time // when the flag got the version, as recorded; zero if it, or a flag that it requires, serves a part of an older one
+	// ChangedAt is when the flag got the version, as recorded; zero if it, or a flag that it requires, serves a part of an
+	// older one.
+	ChangedAt time.Time
 	// Prerequisite is the key of the required flag because of which the flag is off; empty for another reason.
 	Prerequisite string
 	// AskedAt is when the newest of all changed that was asked beside the flag, as recorded: segments and required flags,
