@@ -122,7 +122,8 @@ func (c RevertFlag) checkPlaces(f *state.Flag) error {
 	}
 	switch {
 	case len(gone) == 1:
-		return Refuse(Conflict, "the environment %s, in which the flag was on or had rules or prerequisites, is gone", gone[0])
+		return Refuse(Conflict, "the environment %s, in which the flag was on or had rules or prerequisites, is gone",
+			gone[0])
 	case len(gone) > 1:
 		return Refuse(Conflict, "the environments %s, in which the flag was on or had rules or prerequisites, are gone",
 			strings.Join(gone, " and "))
@@ -147,8 +148,8 @@ func (c RevertFlag) checkSegments() error {
 	return nil
 }
 
-// checkPrerequisites refuses prerequisites whose flags or variations are gone, or that close a cycle. other reports that
-// the flag begins a new life, without those that it has now.
+// checkPrerequisites refuses prerequisites whose flags or variations are gone, or that close a cycle. other reports
+// that the flag begins a new life, without those that it has now.
 func (c RevertFlag) checkPrerequisites(f *state.Flag, other bool) error {
 	for _, e := range c.Environments {
 		if c.Only != nil && e.ID != c.Only.ID {

@@ -12,8 +12,8 @@ type Prerequisites struct {
 	Prerequisites []state.Prerequisite
 }
 
-// Prerequisites reads the prerequisites of a flag in an environment at one version. It returns ErrNotFound if the tenant
-// has no flag with that key.
+// Prerequisites reads the prerequisites of a flag in an environment at one version. It returns ErrNotFound if the
+// tenant has no flag with that key.
 func (q *Queries) Prerequisites(ctx context.Context, tenantID, environmentID, key string) (Prerequisites, error) {
 	return one[Prerequisites](ctx, q.db,
 		`select version, coalesce(prerequisites->$2, '[]') as prerequisites from read.flags
