@@ -18,7 +18,8 @@ func (a *API) addRevert() {
 	revert.Description = "Restores the flag's state at a version or a time: all fields, the variations, and in each " +
 		"environment whether it is on, its rules, its fallthrough and its prerequisites. Each unit gets the same " +
 		"variation as before. A deleted or replaced flag is re-created with its old ids. In environments that were added " +
-		"since, the flag is off. The history names the version in an entry `reverted`, after the changes. The answer is 409, and nothing changes, " +
+		"since, the flag is off. The history names the version in an entry `reverted`, after the changes. The " +
+		"answer is 409, and nothing changes, " +
 		"if the flag's former project, an environment in which it was used or a flag that it required was deleted, or if " +
 		"other flags require what the revert would remove. " + growFlagText
 	revert.Errors = append(revert.Errors, http.StatusConflict)
