@@ -193,7 +193,7 @@ func TestEvaluationKeys(t *testing.T) {
 	}.Run(t)
 }
 
-// Each call for evaluation keys takes them in both headers. It refuses those of a deleted tenant, and another tenant's
+// Each call for evaluation keys takes them in both headers. It refuses keys of a deleted tenant, and another tenant's
 // for this one.
 func TestCallsForEvaluationKeys(t *testing.T) {
 	t.Parallel()

@@ -310,7 +310,7 @@ var exampleVariations = [2]string{"0198c5a1-7d2e-7b10-9d0c-3f5f3f1f2a77", "0198c
 
 var twoVariations = []any{map[string]any{"name": "a", "value": true}, map[string]any{"name": "b", "value": false}}
 
-// idsInExamples replaces the ids that examples name by those of a project, and of a flag with two variations.
+// idsInExamples replaces the ids that examples name by the ids of a project, and of a flag with two variations.
 func idsInExamples(s *nodetest.Service, project string, flag map[string]any) *strings.Replacer {
 	variations := nodetest.Column(asMaps(flag["variations"]), "id")
 	return strings.NewReplacer("https://app.example.com", s.URL, exampleProject, project, exampleVariations[0],

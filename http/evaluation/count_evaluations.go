@@ -8,7 +8,7 @@ import (
 	"flagledger/queries"
 )
 
-// countOne counts the evaluation of a flag in a call for it alone, and those of flags that it requires. c is the context
+// countOne counts the evaluation of a flag in a call for it alone, and of the flags that it requires. c is the context
 // of the evaluation.
 func (a *API) countOne(p *rest.Principal, flag *snapshot.Flag, r *evaluation.Result, c *evaluation.Context) {
 	a.evaluated[r.Reason].Inc()

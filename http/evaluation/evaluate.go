@@ -54,7 +54,7 @@ type evaluationBody struct {
 	Enabled       bool             `json:"enabled" example:"true"`
 	Value         rest.Value       `json:"value"`
 	Reason        string           `json:"reason" enum:"OFF,ARCHIVED,PREREQUISITE_FAILED,RULE_MATCH,FALLTHROUGH" example:"RULE_MATCH"`
-	Prerequisite  string           `json:"prerequisite,omitempty" doc:"The key of the required flag because of which the flag is off, if the reason is PREREQUISITE_FAILED" example:"payments"`
+	Prerequisite  string           `json:"prerequisite,omitempty" doc:"The key of the required flag that keeps the flag off, if the reason is PREREQUISITE_FAILED" example:"payments"`
 	VariationID   *string          `json:"variationId" nullable:"true" doc:"null if no variation is served" example:"0198c5a1-7d2e-7b10-9d0c-3f5f3f1f2a77"`
 	VariationName *string          `json:"variationName" nullable:"true" example:"on"`
 	RuleID        *string          `json:"ruleId" nullable:"true" doc:"null if no rule matched" example:"0198c5a1-8a40-7c55-8f1e-0b6f9f3d4c21"`

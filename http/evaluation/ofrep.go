@@ -45,7 +45,7 @@ type OFREPMetadata struct {
 	VariationID string `json:"variationId,omitempty" example:"0198c5a1-7d2e-7b10-9d0c-3f5f3f1f2a77"`
 	RuleID      string `json:"ruleId,omitempty" example:"0198c5a1-8a40-7c55-8f1e-0b6f9f3d4c21"`
 	// Prerequisite is there for a flag that is off because of it.
-	Prerequisite string `json:"prerequisite,omitempty" doc:"The key of the required flag because of which the flag is off" example:"payments"`
+	Prerequisite string `json:"prerequisite,omitempty" doc:"The key of the required flag that keeps the flag off" example:"payments"`
 }
 
 type ofrepEvaluation struct {

@@ -17,7 +17,7 @@ type cleanupFlag struct {
 	LastRequiredAt  *rest.Timestamp             `json:"lastRequiredAt" nullable:"true" doc:"The last evaluation on behalf of another flag that requires it; null if never"`
 	Outcome         rest.OrNull[cleanupOutcome] `json:"outcome" doc:"What a settled flag serves in all environments that evaluate it: this value can replace the flag in code. null for an unused flag, and if environments differ"`
 	Clients         []clientUse                 `json:"clients" doc:"The clients that recently evaluated it most, the most active first"`
-	RequiredBy      []string                    `json:"requiredBy" doc:"Keys of the flags that require it: as long as there are some, it can be neither archived nor deleted" example:"[\"new-checkout\"]"`
+	RequiredBy      []string                    `json:"requiredBy" doc:"Keys of the flags that require it. While there are any, it can be neither archived nor deleted" example:"[\"new-checkout\"]"`
 }
 
 type cleanupOutcome struct {

@@ -270,8 +270,8 @@ func (r *revertRun) block(flag queries.ChangedFlag, reason string) {
 	r.reasons[flag.Key] = reason
 }
 
-// retryBlocked reverts blocked flags as long as that makes progress and the call may take longer. Those that are left
-// have failed. Its error is that of a revert.
+// retryBlocked reverts blocked flags while that makes progress and the call may take longer. Flags that are left have
+// failed. Its error is that of a revert.
 func (r *revertRun) retryBlocked(ctx context.Context, began time.Time) (err error) {
 	for progress := true; progress && err == nil && len(r.blocked) > 0; {
 		again := r.blocked

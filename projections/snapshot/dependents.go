@@ -404,7 +404,8 @@ func (c *DependentsChange) where(is func(ChangedDependent) bool) *DependentsChan
 	return part
 }
 
-// DependenciesChanged returns when a segment or a flag last changed that a flag leads to, as recorded; zero without one.
+// DependenciesChanged returns when a segment or a flag last changed that a flag leads to, as recorded. It is zero if
+// there is none.
 func (t *Tenant) DependenciesChanged(flagKey string) (newest time.Time) {
 	f, d, ok := t.FlagWithDependencies(flagKey)
 	if !ok {

@@ -20,8 +20,9 @@ import (
 	"flagledger/events/state"
 )
 
-// FeedVersion is the version of the feed's events. A reader ignores members that it does not know.
-const FeedVersion = 1
+// FeedVersion is the version of the feed's events. A reader ignores members that it does not know, and refuses a later
+// version: answers would be wrong without its new members. Version 2 has prerequisites.
+const FeedVersion = 2
 
 // FeedType says what an event of a feed tells.
 type FeedType string

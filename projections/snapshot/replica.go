@@ -56,8 +56,8 @@ var errFeed = errors.New("the feed does not begin with a reset")
 func (r *Replica) Apply(e FeedEvent) error {
 	switch {
 	case e.Type == FeedReset:
-		if e.Version != FeedVersion {
-			return fmt.Errorf("the feed has version %d; this release reads only version %d", e.Version, FeedVersion)
+		if e.Version < 1 || e.Version > FeedVersion {
+			return fmt.Errorf("the feed has version %d; this release reads versions up to %d", e.Version, FeedVersion)
 		}
 		if e.Environment == nil {
 			return errors.New("the reset of the feed has no environment")

@@ -285,11 +285,11 @@ func (s *Snapshot) applyFlag(run []events.Recorded, fault func(events.Recorded, 
 	t.count(after, +1)
 	next.Key = strings.Clone(key) // else the key would keep the stream's name in memory
 	t.showFlag(next.Key, before, after, &next)
-	exists := (before == nil) != (after == nil)
-	if len(before.dependencies()) > 0 || len(after.dependencies()) > 0 || exists && t.dependents.requires(key) {
+	cameOrWent := (before == nil) != (after == nil)
+	if len(before.dependencies()) > 0 || len(after.dependencies()) > 0 || cameOrWent && t.dependents.requires(key) {
 		s.broken.mark(t)
 	}
-	if exists {
+	if cameOrWent {
 		t.keysGeneration.Add(1)
 	}
 	if dependents := t.flagChange(key, changed.has); dependents != nil {

@@ -519,7 +519,7 @@ func (m *Meter) client(w *window, id string) *client {
 		n++
 	}
 	full := n >= maxClients || n > 0 && !m.spend(w.total.tenantID, clientBytes)
-	if full && id != requiredClient { // of which there is one
+	if full && id != requiredClient { // there is only one of these
 		id = restClient
 	}
 	c := &client{next: w.clients.Load(), id: id}

@@ -139,7 +139,7 @@ func (r EvaluationBody) print(t *terminal.Table) {
 	}
 }
 
-// printSteps prints steps of an evaluation, and below a prerequisite, indented, those of the required flag.
+// printSteps prints steps of an evaluation. The steps of a required flag are indented below its prerequisite.
 func printSteps(t *terminal.Table, steps []StepBody, indent string) {
 	for _, s := range steps {
 		name := indent + s.Step

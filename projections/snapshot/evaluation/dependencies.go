@@ -16,7 +16,7 @@ type Dependencies struct {
 	segments *Segments
 	// required are the flags that others require, by key. Those included that were deleted: answers depend on when.
 	required []*Flag
-	// graphs are those of the required flags by environment id, of environments in which one of them requires others.
+	// graphs are of the required flags, by environment id. An environment in which none requires others has no graph.
 	graphs map[string]*graph
 }
 

@@ -36,7 +36,7 @@ type Result struct {
 	// ChangedAt is when the flag got the version, as recorded; zero if it, or a flag that it requires, serves a part of an
 	// older one.
 	ChangedAt time.Time
-	// Prerequisite is the key of the required flag because of which the flag is off; empty for another reason.
+	// Prerequisite is the key of the required flag that keeps the flag off; empty for another reason.
 	Prerequisite string
 	// AskedAt is when the newest of all changed that was asked beside the flag, as recorded: segments and required flags,
 	// and what they lead to as far as it decides on cycles. Asked is false if the answer depends on the flag alone.
@@ -115,7 +115,7 @@ func (f *Flag) evaluate(environmentID string, c *Context, left effort) (Result, 
 	return r, err
 }
 
-// decide evaluates the flag, of which chain flags require each other, with this one as the last.
+// decide evaluates the flag. chain counts the flags that require each other up to this one.
 func (f *Flag) decide(environmentID string, c *Context, left *effort, chain int) (Result, error) {
 	r := Result{Value: f.defaultValue, Version: f.version}
 	if !f.stale {

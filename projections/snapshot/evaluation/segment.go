@@ -178,8 +178,8 @@ type Check struct {
 
 var errNoRules = errors.New("the rules of the segment cannot be evaluated")
 
-// CheckMember answers whether a context is in a segment, with the dependencies of the context. Its error is ErrTooLarge,
-// or that of rules that cannot be compiled.
+// CheckMember answers whether a context is in a segment, with the dependencies of the context. Its error is
+// ErrTooLarge, or that of rules that cannot be compiled.
 func CheckMember(s *Segment, c *Context) (Check, error) {
 	if s.stale {
 		return Check{}, errNoRules
