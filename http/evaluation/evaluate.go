@@ -246,7 +246,8 @@ func (a *API) evaluateFlag(
 	return flag, result, err
 }
 
-// hideFromBrowser removes from a result what a browser may not know: the rule, and a required flag that it does not see.
+// hideFromBrowser removes from a result what a browser may not know: the rule, and a required flag that it does not
+// see.
 func hideFromBrowser(p *rest.Principal, result *evaluation.Result) {
 	if !p.HasBrowserKey() {
 		return

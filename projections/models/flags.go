@@ -104,7 +104,8 @@ func (m *flagModel) Apply(b *projections.Batch, e events.Recorded) error {
 	return nil
 }
 
-const ownNames = "default_value, salt, version, created_version, created_at, updated_at, prerequisites, required_changed"
+const ownNames = "default_value, salt, version, created_version, created_at, updated_at, prerequisites, " +
+	"required_changed"
 
 // fromExcluded returns the assignments of an upsert.
 func fromExcluded(names string) string {

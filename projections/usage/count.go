@@ -51,8 +51,8 @@ type total struct {
 	month                   *month
 }
 
-// client has the evaluations by a machine client, or by people, whose id is empty. Those on behalf of other flags are by
-// requiredClient.
+// client has the evaluations by a machine client, or by people, whose id is empty. Evaluations on behalf of other flags
+// are by requiredClient.
 type client struct {
 	next  *client
 	id    string

@@ -11,7 +11,7 @@ import (
 )
 
 // Dependencies are what the flags of a tenant depend on at one moment, beside themselves: the segments, and the flags
-// that other flags require. They are immutable, so that an evaluation sees all of them at the same moment; nil has none.
+// that other flags require. They are immutable, so that an evaluation sees all at the same moment; nil has none.
 type Dependencies struct {
 	segments *Segments
 	// required are the flags that others require, by key. Those included that were deleted: answers depend on when.
