@@ -118,7 +118,7 @@ func TestNothingIsImportedOfAHostileFile(t *testing.T) {
 			"the id env belongs to tenant-other",
 		},
 		"a fact of 2031":                {"t", []events.Recorded{mine, fact("tenant-t", 2, time.Date(2031, 1, 1, 0, 0, 0, 0, time.UTC), events.TenantDeleted{})}, nil, "--accept-times-until"},
-		"a fact of in ten minutes":      {"", []events.Recorded{mine, fact("tenant-t", 2, time.Now().UTC().Add(10*time.Minute).Truncate(time.Microsecond), events.TenantDeleted{})}, nil, "tenant-t@2"},
+		"a fact of in two hours":        {"", []events.Recorded{mine, fact("tenant-t", 2, time.Now().UTC().Add(2*time.Hour).Truncate(time.Microsecond), events.TenantDeleted{})}, nil, "tenant-t@2"},
 		"a fact that nobody knows":      {"t", []events.Recorded{mine, next(events.Stored{Name: "tenant.of_tomorrow", Data: []byte("{}")})}, nil, "tenant-t@2 cannot be read"},
 		"a fact of a later version":     {"t", []events.Recorded{mine, next(events.Stored{Name: "tenant.deleted", Version: 9, Data: []byte("{}")})}, nil, "tenant-t@2 cannot be read"},
 		"a fact of another shape":       {"t", []events.Recorded{mine, next(events.Stored{Name: "tenant.deleted", Data: []byte("[1]")})}, nil, "tenant-t@2 cannot be read"},
