@@ -96,28 +96,39 @@ var errNoTargetingKey = &NoUnitError{Attribute: events.TargetingKey}
 
 // Evaluate returns what the flag serves in an environment, without allocating. The error is a *NoUnitError or
 // ErrTooLarge.
-func (f *Flag) Evaluate(environmentID string, c *Context) (Result, error) {
-	return f.evaluate(environmentID, c, maxEffort)
-}
-
-// EvaluateShort works like Evaluate, but returns ErrTooLarge after some 200 µs of comparing.
-func (f *Flag) EvaluateShort(environmentID string, c *Context) (Result, error) {
-	return f.evaluate(environmentID, c, shortEffort)
-}
-
-func (f *Flag) evaluate(environmentID string, c *Context, left effort) (Result, error) {
-	c.asked, c.required = asked{}, c.required[:0]
-	r, err := f.decide(environmentID, c, &left, 1)
-	r.Asked, r.AskedAt, r.AskedNow = c.asked.any, c.asked.newest, c.asked.now
-	if c.asked.stale {
-		r.ChangedAt = time.Time{}
-	}
+func (f *Flag) Evaluate(environmentID string, c *Context) (r Result, err error) {
+	err = f.evaluate(&r, environmentID, c, maxEffort)
 	return r, err
 }
 
-// decide evaluates the flag. chain counts the flags that require each other up to this one.
-func (f *Flag) decide(environmentID string, c *Context, left *effort, chain int) (Result, error) {
-	r := Result{Value: f.defaultValue, Version: f.version}
+// EvaluateShort works like Evaluate, but returns ErrTooLarge after some 200 µs of comparing.
+func (f *Flag) EvaluateShort(environmentID string, c *Context) (r Result, err error) {
+	err = f.evaluate(&r, environmentID, c, shortEffort)
+	return r, err
+}
+
+// evaluate evaluates the flag to an empty result.
+func (f *Flag) evaluate(r *Result, environmentID string, c *Context, left effort) error {
+	if c.asked.any { // by the evaluation before
+		c.asked, c.required = asked{}, c.required[:0]
+	}
+	err := f.decide(r, environmentID, c, &left, 1)
+	if err != nil {
+		*r = Result{}
+	}
+	if c.asked.any {
+		r.Asked, r.AskedAt, r.AskedNow = true, c.asked.newest, c.asked.now
+		if c.asked.stale {
+			r.ChangedAt = time.Time{}
+		}
+	}
+	return err
+}
+
+// decide evaluates the flag to an empty result, which is of no use after an error. chain counts the flags that require
+// each other up to this one.
+func (f *Flag) decide(r *Result, environmentID string, c *Context, left *effort, chain int) error {
+	r.Value, r.Version = f.defaultValue, f.version
 	if !f.stale {
 		r.ChangedAt = f.state.UpdatedAt
 	}
@@ -125,19 +136,19 @@ func (f *Flag) decide(environmentID string, c *Context, left *effort, chain int)
 	switch {
 	case f.status == archived:
 		r.Reason = Archived
-		return r, nil
+		return nil
 	case f.status == inactive || e == nil || !e.enabled:
 		r.Reason = Off
-		return r, nil
+		return nil
 	}
 	if list := e.required(); len(list) > 0 {
 		unmet, err := f.unmet(list, environmentID, c, left, chain)
 		if err != nil {
-			return Result{}, err
+			return err
 		}
 		if unmet != nil {
 			r.Reason, r.Prerequisite = PrerequisiteFailed, unmet.FlagKey
-			return r, nil
+			return nil
 		}
 	}
 	r.Enabled, r.Reason = true, Fallthrough
@@ -147,7 +158,7 @@ func (f *Flag) decide(environmentID string, c *Context, left *effort, chain int)
 			rule := &t.rules[i]
 			matched := rule.matches(c, left)
 			if *left < 0 {
-				return Result{}, ErrTooLarge
+				return ErrTooLarge
 			}
 			if matched {
 				r.Reason, r.RuleID = RuleMatch, rule.id
@@ -164,31 +175,31 @@ func (f *Flag) decide(environmentID string, c *Context, left *effort, chain int)
 	case f.boolean:
 		r.Value = True
 	}
-	return r, nil
+	return nil
 }
 
-func (r Result) serve(s *serve, c *Context) (Result, error) {
+func (r *Result) serve(s *serve, c *Context) error {
 	switch {
 	case s.rollout != nil:
 		return r.pick(s.rollout, c)
 	case s.variation != nil:
-		return r.of(s.variation), nil
+		r.of(s.variation)
 	default:
 		r.Value = s.value
-		return r, nil
 	}
+	return nil
 }
 
-func (r Result) pick(split *rollout, c *Context) (Result, error) {
+func (r *Result) pick(split *rollout, c *Context) error {
 	v, ok := split.pick(c)
 	if !ok {
-		return Result{}, split.noUnit
+		return split.noUnit
 	}
 	r.Split = true
-	return r.of(v), nil
+	r.of(v)
+	return nil
 }
 
-func (r Result) of(v *Variation) Result {
+func (r *Result) of(v *Variation) {
 	r.Value, r.VariationID, r.VariationName, r.Variation = v.Value, v.ID, v.Name, v
-	return r
 }

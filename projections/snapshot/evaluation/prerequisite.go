@@ -126,7 +126,8 @@ func (f *Flag) answer(key, environmentID string, x *Context, left *effort, chain
 		return nil
 	}
 	x.asked.stale = x.asked.stale || f.stale
-	r, err := f.decide(environmentID, x, left, chain)
+	var r Result
+	err := f.decide(&r, environmentID, x, left, chain)
 	if missing, ok := err.(*NoUnitError); ok && missing.FlagKey == "" { //nolint:errorlint // not wrapped
 		err = &NoUnitError{missing.Attribute, key}
 	}
