@@ -426,7 +426,8 @@ func (a *API) documentStream() {
 }
 
 const streamText = `Server-sent events that report each change of a flag shortly after it happens, on every node. Changes of the whole flag (created,
-updated, its status, its variations, deleted) are sent to the streams of every environment. With ` + "`X-Environment: *`" + ` the stream covers all
+updated, its status, its variations, deleted) are sent to the streams of every environment. A change of a segment, or of a flag that others
+require, names the flags that depend on it, whose versions stay. With ` + "`X-Environment: *`" + ` the stream covers all
 environments of the tenant, and each flag names its environment.
 
 **Events** have no name, so a browser's ` + "`EventSource`" + ` passes all of them to ` + "`onmessage`" + `. ` + "`type`" + ` in the data says what happened,
