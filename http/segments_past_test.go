@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"net/url"
 	"strings"
+	"sync"
 	"testing"
 
 	"pgregory.net/rapid"
@@ -34,7 +35,11 @@ func testAnswersWithSegmentsCanBeHadAgain(t *testing.T) {
 			h.me.Call("POST", nodetest.FlagPath(key, "/enable"), nil, "X-Environment", "development").Want(200)
 		}
 		for range rapid.IntRange(3, 14).Draw(rt, "changes") {
-			h.change()
+			var writers sync.WaitGroup
+			for range rapid.IntRange(1, 2).Draw(rt, "writers") {
+				writers.Go(h.change())
+			}
+			writers.Wait()
 			h.note()
 		}
 		for _, a := range h.noted {
@@ -46,6 +51,10 @@ func testAnswersWithSegmentsCanBeHadAgain(t *testing.T) {
 // dependentFlags are the flags of a segmentHistory.
 var dependentFlags = []string{"f", "g", "h"}
 
+// segmentEnvironments are the environments in which a segmentHistory changes and evaluates flags. It deletes the second
+// one and makes it again.
+var segmentEnvironments = []string{"production", "development"}
+
 type segmentHistory struct {
 	me    *nodetest.Client
 	rt    *rapid.T
@@ -56,8 +65,12 @@ func (h *segmentHistory) of(what string, choices ...string) string {
 	return rapid.SampledFrom(choices).Draw(h.rt, what)
 }
 
-// change makes a change that may be refused.
-func (h *segmentHistory) change() {
+func (h *segmentHistory) environments() string {
+	return "/api/v1/tenants/" + h.me.Tenant + "/environments"
+}
+
+// change draws a change that may be refused.
+func (h *segmentHistory) change() (make func()) {
 	segment := h.of("segment", "a", "b", "c")
 	who, negate := h.of("who", "ada", "bob", "eve"), h.of("negate", "true", "false")
 	condition := h.of("condition",
@@ -66,45 +79,56 @@ func (h *segmentHistory) change() {
 		`{"attribute":"$environment","op":"in","values":["production"],"negate":`+negate+`}`,
 		`{"attribute":"$now","op":"after","values":["2026-01-01T00:00:00Z"],"negate":`+negate+`}`)
 	flag := h.of("flag", dependentFlags...)
-	in := []string{"X-Environment", h.of("environment", "production", "development")}
+	in := []string{"X-Environment", h.of("environment", segmentEnvironments...)}
+	call := func(method, path string, body any, headers ...string) func() {
+		return func() { h.me.Call(method, path, body, headers...) }
+	}
 	switch h.of("change", "members", "members", "rules", "flag", "flag", "delete", "create", "rename", "revert",
-		"prerequisites", "prerequisites", "prerequisites", "toggle", "toggle", "delete flag", "create flag") {
+		"prerequisites", "prerequisites", "prerequisites", "toggle", "toggle", "delete flag", "create flag",
+		"delete environment", "create environment") {
 	case "prerequisites":
 		demand := h.of("demand", `"off":true`, `"serves":[{"value":true}]`, `"serves":[{"value":false}]`)
 		body := `{"prerequisites":[]}`
 		if h.of("removes", "true", "false", "false", "false") == "false" {
 			body = fmt.Sprintf(`{"prerequisites":[{"flagKey":%q,%s}]}`, h.of("required", dependentFlags...), demand)
 		}
-		h.me.Call("PUT", nodetest.FlagPath(flag, "/prerequisites"), body, in...)
+		return call("PUT", nodetest.FlagPath(flag, "/prerequisites"), body, in...)
 	case "toggle":
-		h.me.Call("POST", nodetest.FlagPath(flag, "/"+h.of("toggle", "enable", "disable")), nil, in...)
+		return call("POST", nodetest.FlagPath(flag, "/"+h.of("toggle", "enable", "disable")), nil, in...)
 	case "delete flag":
-		h.me.Call("DELETE", nodetest.FlagPath(flag), nil)
+		return call("DELETE", nodetest.FlagPath(flag), nil)
 	case "create flag":
-		h.me.Call("POST", "/api/v1/flags", fmt.Sprintf(`{"key":%q,"type":"boolean"}`, flag))
-		h.me.Call("POST", nodetest.FlagPath(flag, "/enable"), nil, in...)
+		return func() {
+			h.me.Call("POST", "/api/v1/flags", fmt.Sprintf(`{"key":%q,"type":"boolean"}`, flag))
+			h.me.Call("POST", nodetest.FlagPath(flag, "/enable"), nil, in...)
+		}
+	case "delete environment":
+		return call("DELETE", h.environments()+"/development", nil)
+	case "create environment":
+		return call("POST", h.environments(), `{"environment":"development"}`)
 	case "members":
 		list, op := h.of("list", "included", "excluded"), h.of("op", "add", "remove")
-		members(h.me, segment, fmt.Sprintf(`{"list":%q,%q:[%q]}`, list, op, who))
+		return call("POST", segmentPath(segment, "/members"), fmt.Sprintf(`{"list":%q,%q:[%q]}`, list, op, who))
 	case "rules":
-		h.me.Call("PUT", segmentPath(segment, "/rules"), `{"rules":[{"conditions":[`+condition+`]}]}`)
+		return call("PUT", segmentPath(segment, "/rules"), `{"rules":[{"conditions":[`+condition+`]}]}`)
 	case "flag":
-		h.me.SetRules(flag, `{"rules":[{"conditions":[`+condition+`],"serve":{"value":true}}]}`, in...)
+		return call("PUT", nodetest.FlagPath(flag, "/rules"),
+			`{"rules":[{"conditions":[`+condition+`],"serve":{"value":true}}]}`, in...)
 	case "delete":
-		h.me.Call("DELETE", segmentPath(segment), nil)
+		return call("DELETE", segmentPath(segment), nil)
 	case "create":
-		h.me.Call("POST", segmentsPath, fmt.Sprintf(`{"key":%q,"private":%s}`, segment, h.of("private", "true", "false")))
+		return call("POST", segmentsPath, fmt.Sprintf(`{"key":%q,"private":%s}`, segment, h.of("private", "true", "false")))
 	case "rename":
-		h.me.Call("PATCH", segmentPath(segment), `{"name":"`+who+`"}`)
-	case "revert":
-		h.me.Call("POST", segmentPath(segment, "/revert"), `{"version":2}`)
+		return call("PATCH", segmentPath(segment), `{"name":"`+who+`"}`)
+	default:
+		return call("POST", segmentPath(segment, "/revert"), `{"version":2}`)
 	}
 }
 
 // note asks what a flag serves, and notes it with all other flags.
 func (h *segmentHistory) note() {
 	for _, key := range dependentFlags {
-		a := segmentAnswer{key: key, environment: h.of("asked in", "production", "development")}
+		a := segmentAnswer{key: key, environment: h.of("asked in", segmentEnvironments...)}
 		a.body = fmt.Sprintf(`{"targetingKey":%q,"attributes":{"plan":%q}}`, h.of("asked for", "ada", "bob", "eve"),
 			h.of("plan", "pro", "free"))
 		answer := h.me.Evaluate(key, a.body, "X-Environment", a.environment)
