@@ -64,12 +64,18 @@ type FlagBody struct {
 
 // FlagUse is the current usage of a flag, and how it may be used. Historical responses omit it.
 type FlagUse struct {
-	LastEvaluatedAt  *rest.Timestamp `json:"lastEvaluatedAt" required:"false" nullable:"true" doc:"In any environment, accurate to five seconds; null if never. Historical responses omit it, lastPrefetchedAt, lastRequiredAt and lifecycle"`
-	LastPrefetchedAt *rest.Timestamp `json:"lastPrefetchedAt" required:"false" nullable:"true" doc:"When the flag was last evaluated as one of all flags, as lastEvaluatedAt"`
-	LastRequiredAt   *rest.Timestamp `json:"lastRequiredAt" required:"false" nullable:"true" doc:"When the flag was last evaluated on behalf of another flag that requires it, as lastEvaluatedAt"`
-	Lifecycle        string          `json:"lifecycle" required:"false" enum:"archived,new,unused,settled,live" doc:"The first that applies: archived, by its status; new, never evaluated, also not on behalf of another flag, and created less than the stale time ago; unused, neither evaluated, nor prefetched, nor evaluated on behalf of another flag for the stale time; settled, unchanged for the stale time and evaluated in it with one outcome in each environment; live. A permanent flag is never unused or settled. The stale time is 30 days by default" example:"live"`
-	Problems         []problemBody   `json:"problems,omitempty" doc:"What is wrong with what the flag depends on, if anything: only changes on several nodes at once lead to it. Historical responses omit it"`
-	InProcess        *inProcessBody  `json:"inProcess,omitempty" doc:"Whether flagd's OpenFeature providers can evaluate the flag in the environment of the call in process. Historical responses omit it"`
+	LastEvaluatedAt  *rest.Timestamp   `json:"lastEvaluatedAt" required:"false" nullable:"true" doc:"In any environment, accurate to five seconds; null if never. Historical responses omit it, lastPrefetchedAt, lastRequiredAt and lifecycle"`
+	LastPrefetchedAt *rest.Timestamp   `json:"lastPrefetchedAt" required:"false" nullable:"true" doc:"When the flag was last evaluated as one of all flags, as lastEvaluatedAt"`
+	LastRequiredAt   *rest.Timestamp   `json:"lastRequiredAt" required:"false" nullable:"true" doc:"When the flag was last evaluated on behalf of another flag that requires it, as lastEvaluatedAt"`
+	Lifecycle        string            `json:"lifecycle" required:"false" enum:"archived,new,unused,settled,live" doc:"The first that applies: archived, by its status; new, never evaluated, also not on behalf of another flag, and created less than the stale time ago; unused, neither evaluated, nor prefetched, nor evaluated on behalf of another flag for the stale time; settled, unchanged for the stale time and evaluated in it with one outcome in each environment; live. A permanent flag is never unused or settled. The stale time is 30 days by default" example:"live"`
+	Problems         []problemBody     `json:"problems,omitempty" doc:"What is wrong with what the flag depends on, if anything: only changes on several nodes at once lead to it. Historical responses omit it"`
+	InProcess        *inProcessBody    `json:"inProcess,omitempty" doc:"Whether flagd's OpenFeature providers can evaluate the flag in the environment of the call in process. Historical responses omit it"`
+	Dependencies     *dependencyCounts `json:"dependencies,omitempty" doc:"Other flags that the flag requires, and that require it, directly and in the environment of the call. Absent if there are none. Historical responses omit it"`
+}
+
+type dependencyCounts struct {
+	Requires   int `json:"requires" doc:"How many other flags it requires" example:"2"`
+	RequiredBy int `json:"requiredBy" doc:"How many flags require it" example:"3"`
 }
 
 type problemBody struct {
@@ -119,10 +125,19 @@ func (a *API) showUsedFlag(f queries.Flag, tenant *snapshot.Tenant, environmentI
 	body := showFlag(f)
 	body.FlagUse = a.showUse(f, tenant)
 	if live, ok := tenant.Flag(f.Key); ok {
-		body.InProcess = showInProcess(live.State(), environmentID)
-		body.Problems = showProblems(tenant.FlagProblems(f.Key))
+		body.showCurrent(live.State(), tenant, environmentID)
 	}
 	return body
+}
+
+// showCurrent adds what the snapshot says of the flag in an environment.
+func (u *FlagUse) showCurrent(f *state.Flag, tenant *snapshot.Tenant, environmentID string) {
+	u.InProcess = showInProcess(f, environmentID)
+	u.Problems = showProblems(tenant.FlagProblems(f.Key))
+	counts := dependencyCounts{len(f.PrerequisitesIn(environmentID)), tenant.RequiredBy(f.Key, environmentID)}
+	if counts != (dependencyCounts{}) {
+		u.Dependencies = &counts
+	}
 }
 
 func (a *API) showUse(f queries.Flag, tenant *snapshot.Tenant) *FlagUse {
@@ -627,8 +642,7 @@ func (a *API) writeFlag(ctx context.Context, cmd commands.Command[state.Flag]) (
 	}
 	body := showState(flag, p.Environment.ID)
 	if body.FlagUse = a.useAfter(ctx, flag); body.FlagUse != nil {
-		body.InProcess = showInProcess(&flag, p.Environment.ID)
-		body.Problems = showProblems(p.Tenant.FlagProblems(flag.Key))
+		body.showCurrent(&flag, p.Tenant, p.Environment.ID)
 	}
 	return &flagOutput{Changed: rest.ChangeHeaders(done), ETag: rest.ETag(flag.Version), Body: body}, nil
 }

@@ -283,6 +283,13 @@ func (t *Tenant) Dependents(key string) (list []Dependent) {
 	return list
 }
 
+// RequiredBy counts the flags that require a flag directly in an environment.
+func (t *Tenant) RequiredBy(key, environmentID string) int {
+	t.dependents.mu.RLock()
+	defer t.dependents.mu.RUnlock()
+	return len(t.dependents.flags[dependency{environmentID: environmentID, flagKey: key}])
+}
+
 // UnusablePrerequisites says by key which of some flags a flag cannot require all together in an environment, in place
 // of those that it requires: because they do not exist, close a cycle, or exceed a limit. It may miss a concurrent
 // change: evaluation gives the prerequisites a meaning all the same.

@@ -141,6 +141,12 @@ type DependencyBody struct {
 	Type string `json:"type"`
 }
 
+// DependencyCounts defines model for DependencyCounts.
+type DependencyCounts struct {
+	RequiredBy int64 `json:"requiredBy"`
+	Requires   int64 `json:"requires"`
+}
+
 // DependentBody defines model for DependentBody.
 type DependentBody struct {
 	Environment string        `json:"environment"`
@@ -203,59 +209,61 @@ type ExplanationBody struct {
 
 // FlagBody defines model for FlagBody.
 type FlagBody struct {
-	ClientSide       bool            `json:"clientSide"`
-	CreatedAt        time.Time       `json:"createdAt"`
-	DefaultValue     json.RawMessage `json:"defaultValue"`
-	Description      string          `json:"description"`
-	Enabled          bool            `json:"enabled"`
-	Id               string          `json:"id"`
-	InProcess        *InProcessBody  `json:"inProcess,omitempty"`
-	Key              string          `json:"key"`
-	LastEvaluatedAt  *time.Time      `json:"lastEvaluatedAt,omitempty"`
-	LastPrefetchedAt *time.Time      `json:"lastPrefetchedAt,omitempty"`
-	LastRequiredAt   *time.Time      `json:"lastRequiredAt,omitempty"`
-	Lifecycle        *string         `json:"lifecycle,omitempty"`
-	Links            []LinkBody      `json:"links"`
-	Name             string          `json:"name"`
-	OffServes        string          `json:"offServes"`
-	Owner            *string         `json:"owner"`
-	Permanent        bool            `json:"permanent"`
-	Problems         *[]ProblemBody  `json:"problems,omitempty"`
-	ProjectId        *string         `json:"projectId"`
-	Status           string          `json:"status"`
-	Tags             []string        `json:"tags"`
-	Type             string          `json:"type"`
-	UpdatedAt        time.Time       `json:"updatedAt"`
-	Version          int64           `json:"version"`
+	ClientSide       bool              `json:"clientSide"`
+	CreatedAt        time.Time         `json:"createdAt"`
+	DefaultValue     json.RawMessage   `json:"defaultValue"`
+	Dependencies     *DependencyCounts `json:"dependencies,omitempty"`
+	Description      string            `json:"description"`
+	Enabled          bool              `json:"enabled"`
+	Id               string            `json:"id"`
+	InProcess        *InProcessBody    `json:"inProcess,omitempty"`
+	Key              string            `json:"key"`
+	LastEvaluatedAt  *time.Time        `json:"lastEvaluatedAt,omitempty"`
+	LastPrefetchedAt *time.Time        `json:"lastPrefetchedAt,omitempty"`
+	LastRequiredAt   *time.Time        `json:"lastRequiredAt,omitempty"`
+	Lifecycle        *string           `json:"lifecycle,omitempty"`
+	Links            []LinkBody        `json:"links"`
+	Name             string            `json:"name"`
+	OffServes        string            `json:"offServes"`
+	Owner            *string           `json:"owner"`
+	Permanent        bool              `json:"permanent"`
+	Problems         *[]ProblemBody    `json:"problems,omitempty"`
+	ProjectId        *string           `json:"projectId"`
+	Status           string            `json:"status"`
+	Tags             []string          `json:"tags"`
+	Type             string            `json:"type"`
+	UpdatedAt        time.Time         `json:"updatedAt"`
+	Version          int64             `json:"version"`
 }
 
 // FlagDetail defines model for FlagDetail.
 type FlagDetail struct {
-	ClientSide       bool            `json:"clientSide"`
-	CreatedAt        time.Time       `json:"createdAt"`
-	DefaultValue     json.RawMessage `json:"defaultValue"`
-	Description      string          `json:"description"`
-	Enabled          bool            `json:"enabled"`
-	Id               string          `json:"id"`
-	InProcess        *InProcessBody  `json:"inProcess,omitempty"`
-	Key              string          `json:"key"`
-	LastEvaluatedAt  *time.Time      `json:"lastEvaluatedAt,omitempty"`
-	LastPrefetchedAt *time.Time      `json:"lastPrefetchedAt,omitempty"`
-	LastRequiredAt   *time.Time      `json:"lastRequiredAt,omitempty"`
-	Lifecycle        *string         `json:"lifecycle,omitempty"`
-	Links            []LinkBody      `json:"links"`
-	Name             string          `json:"name"`
-	OffServes        string          `json:"offServes"`
-	Owner            *string         `json:"owner"`
-	Permanent        bool            `json:"permanent"`
-	Problems         *[]ProblemBody  `json:"problems,omitempty"`
-	ProjectId        *string         `json:"projectId"`
-	Status           string          `json:"status"`
-	Tags             []string        `json:"tags"`
-	Type             string          `json:"type"`
-	UpdatedAt        time.Time       `json:"updatedAt"`
-	Variations       []VariationBody `json:"variations"`
-	Version          int64           `json:"version"`
+	ClientSide       bool              `json:"clientSide"`
+	CreatedAt        time.Time         `json:"createdAt"`
+	DefaultValue     json.RawMessage   `json:"defaultValue"`
+	Dependencies     *DependencyCounts `json:"dependencies,omitempty"`
+	Description      string            `json:"description"`
+	Enabled          bool              `json:"enabled"`
+	Id               string            `json:"id"`
+	InProcess        *InProcessBody    `json:"inProcess,omitempty"`
+	Key              string            `json:"key"`
+	LastEvaluatedAt  *time.Time        `json:"lastEvaluatedAt,omitempty"`
+	LastPrefetchedAt *time.Time        `json:"lastPrefetchedAt,omitempty"`
+	LastRequiredAt   *time.Time        `json:"lastRequiredAt,omitempty"`
+	Lifecycle        *string           `json:"lifecycle,omitempty"`
+	Links            []LinkBody        `json:"links"`
+	Name             string            `json:"name"`
+	OffServes        string            `json:"offServes"`
+	Owner            *string           `json:"owner"`
+	Permanent        bool              `json:"permanent"`
+	Problems         *[]ProblemBody    `json:"problems,omitempty"`
+	ProjectId        *string           `json:"projectId"`
+	Status           string            `json:"status"`
+	Tags             []string          `json:"tags"`
+	Type             string            `json:"type"`
+	UpdatedAt        time.Time         `json:"updatedAt"`
+	Variations       []VariationBody   `json:"variations"`
+	Version          int64             `json:"version"`
 }
 
 // HistoryEntry defines model for HistoryEntry.

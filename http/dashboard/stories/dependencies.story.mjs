@@ -110,6 +110,22 @@ export default {
     await v.heading('The flag at version 3').waitFor();
     await text(v, 'Requires: payments is on and serves true').waitFor();
     await v.inspect();
+    await v.button('Back to now').click();
+    await box(v, 'With changes of the segments and flags that it depended on').check();
+    await v.link('Flag payments').first().waitFor();
+    await v.inspect();
+    await v.shot('dependencies-history');
+    await v.link('Flag payments').first().click();
+    await v.heading('payments').waitFor();
+    await text(v, 'Switched off').waitFor();
+
+    // The list says who requires whom.
+    await v.open(`/t/${v.place.tenant}/production/flags`);
+    await v.link('requires 1').waitFor();
+    await v.inspect();
+    await v.shot('dependencies-list');
+    await v.link('required by 1').click();
+    await text(v, 'requires it to be on and serve true').waitFor();
 
     // The playground says it, too.
     await v.open(`/t/${v.place.tenant}/production/playground?find=checkout`);
@@ -130,6 +146,18 @@ export default {
     await v.switch('payments').click();
     await dialog(v).getByText('1 flag follows: it requires this one to be on.').waitFor();
     await v.inspect();
+    await dialog(v).getByRole('button', { name: 'Switch off', exact: true }).click();
+    await v.switch('payments', { checked: false }).waitFor();
+    // So do several at once.
+    await v.switch('payments').click();
+    await v.switch('payments', { checked: true }).waitFor();
+    for (const key of ['payments', 'alone']) await box(v, `Select ${key}`).check();
+    await v.button('Switch off').click();
+    await dialog(v).getByText('1 flag follows: it requires one of these to be on.').waitFor();
+    await dialog(v).getByRole('link', { name: 'checkout', exact: true }).waitFor();
+    await v.inspect();
+    await v.button('Cancel').click();
+    await v.switch('payments').click();
     await dialog(v).getByRole('button', { name: 'Switch off', exact: true }).click();
     await v.switch('payments', { checked: false }).waitFor();
     // It is switched off although it is not known who follows.

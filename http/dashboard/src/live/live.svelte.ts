@@ -92,7 +92,7 @@ class Live {
 // A history may briefly lag behind the lists.
 async function entriesOf(flag: Changed, tenant: string, ended: AbortSignal): Promise<Entry[]> {
   for (let i = 0; i < maxTries && !ended.aborted; i++) {
-    const entries = await readHistory(tenant, flag.key, 0, ended, 10).catch(() => []);
+    const entries = await readHistory(tenant, flag.key, { limit: 10 }, ended).catch(() => []);
     if (entries.some(({ version }) => version >= flag.version)) return entries;
     await new Promise((resolve) => setTimeout(resolve, 200 * 2 ** i));
   }

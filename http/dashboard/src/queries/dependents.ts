@@ -1,4 +1,4 @@
-import { createQuery, type QueryClient } from '@tanstack/svelte-query';
+import { createQuery, type QueryClient, useQueryClient } from '@tanstack/svelte-query';
 import { api, at, type Place, type Schemas } from '../api/client';
 import { exactBody } from '../api/exact';
 import { keys } from './keys';
@@ -32,3 +32,38 @@ export const followersOf = (dependents: Dependent[], on: boolean, environment?: 
   dependents.filter(
     (dependent) => !!dependent.off === on && (environment === undefined || dependent.environment === environment),
   );
+
+const mostFollowers = 100;
+
+/** The flags that change with flags that are switched, and whether some of them do so through others. */
+export type Followers = { flagKeys: string[]; indirect: boolean };
+
+/** Reads which flags change when some are switched, because they require the opposite, directly or through others. */
+export function useFollowers(
+  place: () => Place,
+  switched: () => string[],
+  on: () => boolean,
+  everywhere: () => boolean,
+) {
+  const client = useQueryClient();
+  return createQuery(() => {
+    const [there, roots, to] = [place(), switched(), on()];
+    const environment = everywhere() ? undefined : there.environment;
+    return {
+      queryKey: [...keys.everywhere(there.tenant), 'followers', environment, to, ...roots],
+      queryFn: async (): Promise<Followers> => {
+        const flagKeys = new Set<string>();
+        let direct = 0;
+        for (let level = roots; level.length && flagKeys.size < mostFollowers;) {
+          const lists = await Promise.all(level.map((key) => readDependents(client, there, key)));
+          // What follows goes off, as a flag goes on by its own switch alone.
+          const next = followersOf(lists.flat(), level === roots && to, environment).map(({ flagKey }) => flagKey);
+          level = [...new Set(next)].filter((key) => !flagKeys.has(key) && !roots.includes(key));
+          for (const key of level) flagKeys.add(key);
+          direct ||= flagKeys.size;
+        }
+        return { flagKeys: [...flagKeys], indirect: flagKeys.size > direct };
+      },
+    };
+  });
+}

@@ -18,11 +18,12 @@ export const historyPageSize = 50;
 export const nextHistoryPage = (last: Entry[], pages: Entry[][]): number | undefined =>
   last.length < historyPageSize ? undefined : pages.reduce((sum, page) => sum + page.length, 0);
 
-/** Reads a flag's history, newest first. */
-export function useHistory(place: () => Place, key: () => string) {
+/** Reads a flag's history, newest first, with the changes of what it depended on if these are asked for. */
+export function useHistory(place: () => Place, key: () => string, dependencies = () => false) {
   return createInfiniteQuery(() => ({
-    queryKey: [...keys.flag(place(), key()), 'history'],
-    queryFn: async ({ pageParam, signal }) => readHistory(place().tenant, key(), pageParam, signal),
+    queryKey: [...keys.flag(place(), key()), 'history', dependencies()],
+    queryFn: async ({ pageParam, signal }) =>
+      readHistory(place().tenant, key(), { offset: pageParam, dependencies: dependencies() || undefined }, signal),
     initialPageParam: 0,
     getNextPageParam: nextHistoryPage,
     structuralSharing: false,
@@ -34,7 +35,7 @@ export function useSince(place: () => Place, key: () => string, version: () => n
   return createQuery(() => ({
     queryKey: [...keys.flag(place(), key()), 'since', version()],
     queryFn: async ({ signal }) =>
-      (await readHistory(place().tenant, key(), 0, signal)).filter((entry) => entry.version > (version() ?? 0)),
+      (await readHistory(place().tenant, key(), {}, signal)).filter((entry) => entry.version > (version() ?? 0)),
     enabled: version() !== undefined,
     structuralSharing: false,
   }));
@@ -44,16 +45,15 @@ export function useSince(place: () => Place, key: () => string, version: () => n
 export function readHistory(
   tenant: string,
   key: string,
-  offset: number,
+  part: { offset?: number; limit?: number; dependencies?: boolean },
   signal: AbortSignal,
-  limit = historyPageSize,
 ): Promise<Entry[]> {
   return exactBody<Entry[]>(
     api.GET('/api/v1/flags/{flagKey}/history', {
       params: {
         path: { flagKey: key },
         header: { 'X-Tenant-ID': tenant },
-        query: { limit, offset },
+        query: { limit: historyPageSize, ...part },
       },
       parseAs: 'text',
       signal,

@@ -61,6 +61,29 @@ export function useSegmentUsers(place: () => Place, key: () => string) {
   return createQuery(() => usersOf(place(), key()));
 }
 
+/** Reads the rules that refer to a segment, directly or through other segments. */
+export function useSegmentUsersInTurn(place: () => Place, key: () => string) {
+  const client = useQueryClient();
+  return createQuery(() => {
+    const [there, root] = [place(), key()];
+    return {
+      queryKey: [...keys.segments(there.tenant), 'users in turn', root],
+      queryFn: async (): Promise<SegmentUser[]> => {
+        const seen = new Map<string, SegmentUser[]>();
+        for (let level = [root]; level.length;) {
+          const found = await Promise.all(
+            level.map(async (key) => [key, await client.fetchQuery(usersOf(there, key))] as const),
+          );
+          for (const [key, users] of found) seen.set(key, users);
+          const next = found.flatMap(([, users]) => users.flatMap(({ segmentKey }) => segmentKey ?? []));
+          level = [...new Set(next)].filter((key) => !seen.has(key));
+        }
+        return [...seen.values()].flat();
+      },
+    };
+  });
+}
+
 /** Reads the rules that refer to several segments. */
 export function useUsersOfSegments(place: () => Place, segmentKeys: () => string[]) {
   return createQueries(() => ({ queries: segmentKeys().map((key) => usersOf(place(), key)) }));

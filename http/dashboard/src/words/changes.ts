@@ -29,6 +29,7 @@ export const actions: Record<string, string> = {
   rules_changed: 'Rules changed',
   members_added: 'Members added',
   members_removed: 'Members removed',
+  forgotten: 'Members forgotten',
   fallthrough_changed: 'Value for everyone else changed',
   prerequisites_changed: 'Prerequisites changed',
   deleted: 'Deleted',

@@ -40,8 +40,9 @@ export const dependencies = {
   requiresIt: (what: string) => `requires it to be ${what}`,
   toBe: (key: string, what: string) => `${isolated(key)} to be ${what}`,
   /** What a switch does to other flags. */
-  follow: (n: number, on: boolean) =>
-    `${plural(n, 'flag follows', 'flags follow')}: ${n === 1 ? 'it requires' : 'they require'} this one to be ${on ? 'off' : 'on'}.`,
+  follow: (n: number, on: boolean, switched = 1) =>
+    `${plural(n, 'flag follows', 'flags follow')}: ${n === 1 ? 'it requires' : 'they require'} ${switched === 1 ? 'this one' : 'one of these'} to be ${on ? 'off' : 'on'}.`,
+  indirect: 'Some of them require it through others.',
   inEnvironment: (environment: string) => `in ${environment}`,
   more: (n: number) => `and ${n} more`,
   requiredIn: (flags: number, environments: string[]) =>

@@ -150,6 +150,8 @@ export const flag = {
     back: 'Back to now',
     hint: 'Move through time, or choose a change, to see the flag as it was.',
     time: 'Moment',
+    dependencies: 'With changes of the segments and flags that it depended on',
+    of: { flag: (key: string) => `Flag ${isolated(key)}`, segment: (key: string) => `Segment ${isolated(key)}` },
     slider: 'Version',
     at: 'At a time',
     before: 'The flag did not exist at this time.',

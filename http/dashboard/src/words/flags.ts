@@ -103,6 +103,8 @@ export const flags = {
   enabled: { true: 'On', false: 'Off' },
   types: { boolean: 'Boolean', string: 'String', number: 'Number', json: 'JSON' },
   clientSide: { true: 'Seen by browsers', false: 'Hidden from browsers' },
+  dependencies: ({ requires, requiredBy }: { requires: number; requiredBy: number }) =>
+    [requires && `requires ${requires}`, requiredBy && `required by ${requiredBy}`].filter(Boolean).join(', '),
   archivedSwitch: 'An archived flag cannot be switched',
   status: { active: 'Active', inactive: 'Inactive', archived: 'Archived' },
   offServes: { value: 'Serve the default value', code: 'Let the application’s code decide' },
