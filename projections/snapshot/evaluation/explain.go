@@ -141,9 +141,9 @@ func (x *explainer) follow(f *Flag, chain int) (steps []Step, served *rollout, s
 }
 
 // require returns the step of a flag that another one requires, with its own steps if it was not shown before.
-func (x *explainer) require(f *Flag, p *state.Prerequisite, chain int) Step {
+func (x *explainer) require(f *Flag, p *prerequisite, chain int) Step {
 	outcome, _ := f.require(p, x.environmentID, x.context, &x.left, chain) // as it was answered
-	step := Step{Kind: RequiredStep, Outcome: string(outcome), Key: p.FlagKey, Prerequisite: p}
+	step := Step{Kind: RequiredStep, Outcome: string(outcome), Key: p.FlagKey, Prerequisite: p.Prerequisite}
 	required := x.context.Dependencies.Find(p.FlagKey)
 	if required == nil {
 		return step
