@@ -165,9 +165,11 @@ func TestComparingServedValuesIsBounded(t *testing.T) {
 		"once for ten":      {list(1000, "1.0"), last(1000, "1"), 100_000, true, false},
 		"the same spelling": {list(1000, "1"), last(1000, "1"), 20_000, true, false},
 		"none":              {list(1000, "1.0"), last(999, "1"), 100_000, false, false},
-		"long numbers":      {long + ".50", func(i int) string { return long + fmt.Sprint(".", 48-i+5) }, 1_000_000, true, false},
-		"too large":         {list(60_000, "1.0"), last(100, "1"), maxEffort, false, true},
-		"of another kind":   {`"` + strings.Repeat(`\\`, 300_000) + `"`, last(100, "1"), 2000, false, false},
+		"long numbers": {
+			long + ".50", func(i int) string { return long + fmt.Sprint(".", 48-i+5) }, 1_000_000, true, false,
+		},
+		"too large":       {list(60_000, "1.0"), last(100, "1"), maxEffort, false, true},
+		"of another kind": {`"` + strings.Repeat(`\\`, 300_000) + `"`, last(100, "1"), 2000, false, false},
 	} {
 		t.Run(name, func(t *testing.T) {
 			root, d := asking(c.serves, c.values)
@@ -193,7 +195,8 @@ func TestComparingServedValuesIsBounded(t *testing.T) {
 // Values are equal whatever their spelling, and nothing else is.
 func TestPlainValues(t *testing.T) {
 	groups := [][]string{
-		{"true"}, {"false"}, {"null"}, {`"true"`}, {`""`}, {"[]", "[ ]"}, {"{}"}, {"[{}]"}, {"[[]]"}, {"0", "-0", "0.0", "0e5"},
+		{"true"}, {"false"}, {"null"}, {`"true"`}, {`""`}, {"[]", "[ ]"}, {"{}"}, {"[{}]"}, {"[[]]"},
+		{"0", "-0", "0.0", "0e5"},
 		{"1", "1.0", "10e-1"}, {"-1"}, {`"1"`, `"\u0031"`}, {"9007199254740993"}, {"9007199254740992", "9007199254740992.0"},
 		{"[1,2]", "[1.0, 2e0]"}, {"[2,1]"}, {`[9007199254740993]`}, {"[9007199254740992]"}, {`["1",2]`},
 		{`{"a\\":"1","b":"2\"3"}`, `{"b":"2\u00223","a\u005c":"1"}`},

@@ -39,7 +39,7 @@ func unusable(out, in func(key string) []string, from string, keys []string, mos
 		}
 		return out(key)
 	}
-	for _, key := range leadingTo(from, in) {
+	for _, key := range leadingTo(in, from) {
 		if n := len(reach(next, key)) - 1; n > most.all {
 			found[keys[len(keys)-1]] = fmt.Sprintf("makes %s lead to %d other %s, at most %d", key, n, most.what, most.all)
 			break
@@ -84,7 +84,7 @@ func (s *Segments) Unusable(from string, keys []string, maxChain int) map[string
 		}
 	}
 	if from != "" {
-		maps.Copy(found, unusable(led(s), incoming(s), from, known, limits{what: "segments", chain: maxChain}))
+		maps.Copy(found, unusable(led(s), s.leading, from, known, limits{what: "segments", chain: maxChain}))
 	}
 	return found
 }
