@@ -417,6 +417,54 @@ func TestUnusablePrerequisites(t *testing.T) {
 	}
 }
 
+// Checking prerequisites asks a few times for what each flag requires, however many flags lead to the one that changes.
+func TestCheckingPrerequisitesAsksFewTimes(t *testing.T) {
+	requires, dependents := map[string][]string{}, map[string][]string{}
+	add := func(from string, to ...string) {
+		requires[from] = append(requires[from], to...)
+		for _, key := range to {
+			dependents[key] = append(dependents[key], from)
+		}
+	}
+	var middle []string
+	for i := range 19 {
+		middle = append(middle, fmt.Sprint("middle", i))
+		for j := range 4 {
+			add(middle[i], fmt.Sprint("leaf", 4*i+j))
+		}
+	}
+	const count = 1000
+	for i := range count {
+		add(fmt.Sprint("root", i), "base")
+		add(fmt.Sprint("root", i), middle...) // leads to 1+19+76 others
+	}
+	for i := range 5 {
+		add("deep", fmt.Sprint("new", i))
+	}
+	add("extra", "new0", "new1")
+	asked := 0
+	flags := FlagsIn{
+		Exists:     func(string) bool { return true },
+		Requires:   func(key string) []string { asked++; return requires[key] },
+		Dependents: func(key string) []string { asked++; return dependents[key] },
+	}
+	for _, c := range []struct {
+		keys []string
+		want map[string]string
+	}{
+		{[]string{"extra"}, map[string]string{}}, // three more
+		{[]string{"extra", "middle0"}, map[string]string{}},
+		{[]string{"leaf0", "deep"}, map[string]string{
+			"deep": "makes root0 lead to 102 other flags, at most 100",
+		}},
+	} {
+		asked = 0
+		if got := flags.Unusable("base", c.keys); fmt.Sprint(got) != fmt.Sprint(c.want) || asked > 5*(count+100) {
+			t.Errorf("%v: %v after %d questions, want %v", c.keys, got, asked, c.want)
+		}
+	}
+}
+
 func TestExplanationShowsPrerequisites(t *testing.T) {
 	d := NewDependencies(nil, flagAt(t, "base", 0, boolean, on), enabled(t, "a", 0, "base"), enabled(t, "b", 0, "a", "base"))
 	x := Context{Dependencies: d}
