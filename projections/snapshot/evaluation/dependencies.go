@@ -117,7 +117,7 @@ func (d *Dependencies) replace(added []*Flag, removed []string) *Dependencies {
 			g = *before
 		}
 		g = g.with(requiredIn{d, environmentID}, requiredIn{changed, environmentID}, keys...)
-		if len(g.reached) == 0 {
+		if len(g.newestChange) == 0 {
 			delete(changed.graphs, environmentID)
 			continue
 		}
@@ -218,7 +218,7 @@ func (d *Dependencies) Reach(f *Flag, environmentID string) []string {
 	if len(keys) == 0 {
 		return nil
 	}
-	return reach(led(requiredIn{d, environmentID}), keys...)
+	return reachable(successors(requiredIn{d, environmentID}), keys...)
 }
 
 // requiredGraph returns the graph of the required flags in an environment, nil if none of them requires others.

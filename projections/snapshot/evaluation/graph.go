@@ -29,9 +29,9 @@ type graph struct {
 	// cycles are the edges that close a cycle: in each cycle the latest. Whoever recorded it may not have known of the
 	// cycle, as another node of the service may have recorded the other edges at the same time.
 	cycles map[ends]bool
-	// reached is when the newest of the nodes changed that a node leads to, with itself, for those with edges. Answers
-	// depend on all of them: a cycle may come or go by one that is not asked.
-	reached map[string]time.Time
+	// newestChange is when the newest of the nodes changed that a node leads to, with itself, for those with edges.
+	// Answers depend on all of them: a cycle may come or go by one that is not asked.
+	newestChange map[string]time.Time
 }
 
 // ends are the two ends of an edge.
@@ -50,12 +50,12 @@ func (g graph) with(before, after nodes, changed ...string) graph {
 		g.findPredecessors(before, after, moved)
 		g.findCycles(before, after, moved)
 	}
-	g.findReached(after, changed)
+	g.findNewestChange(after, changed)
 	return g
 }
 
-// leading returns the sorted keys of the nodes that lead to a node directly.
-func (g *graph) leading(key string) []string { return g.predecessors[key] }
+// predecessorsOf returns the sorted keys of the nodes that lead to a node directly.
+func (g *graph) predecessorsOf(key string) []string { return g.predecessors[key] }
 
 func (g *graph) findPredecessors(before, after nodes, moved []string) {
 	g.predecessors = maps.Clone(g.predecessors)
@@ -99,10 +99,10 @@ func (g *graph) closesCycle(from, to string) bool {
 
 // newest returns when the newest of the nodes changed that a node leads to, with itself, which changed at a time.
 func (g *graph) newest(key string, changed time.Time) time.Time {
-	if len(g.reached) == 0 {
+	if len(g.newestChange) == 0 {
 		return changed
 	}
-	if at, ok := g.reached[key]; ok {
+	if at, ok := g.newestChange[key]; ok {
 		return at
 	}
 	return changed
@@ -112,13 +112,13 @@ func (g *graph) newest(key string, changed time.Time) time.Time {
 // before or after that. No other edge comes to close one, or ceases to.
 func (g *graph) findCycles(before, after nodes, moved []string) {
 	within := map[string]bool{}
-	leading := leadingTo(g.leading, moved...)
+	affected := ancestors(g.predecessorsOf, moved...)
 	for _, n := range []nodes{before, after} {
 		reached := map[string]bool{}
-		for _, key := range reach(led(n), moved...) {
+		for _, key := range reachable(successors(n), moved...) {
 			reached[key] = true
 		}
-		for _, key := range leading {
+		for _, key := range affected {
 			if reached[key] {
 				within[key] = true
 			}
@@ -253,17 +253,17 @@ func components(next [][]int) (of []int, count int) {
 	return of, count
 }
 
-// findReached finds when the newest of the nodes changed that some nodes lead to, after these have changed. Of other
-// nodes than lead to them it is known.
-func (g *graph) findReached(n nodes, changed []string) {
-	leading, number := leadingTo(g.leading, changed...), map[string]int{}
-	g.reached = maps.Clone(g.reached)
-	for _, key := range leading {
-		delete(g.reached, key)
+// findNewestChange finds newestChange of nodes that have changed, and of those that lead to them. That of all others is
+// known.
+func (g *graph) findNewestChange(n nodes, changed []string) {
+	affected, number := ancestors(g.predecessorsOf, changed...), map[string]int{}
+	g.newestChange = maps.Clone(g.newestChange)
+	for _, key := range affected {
+		delete(g.newestChange, key)
 		numberOf(number, key)
 	}
-	next, newest := make([][]int, len(leading)), make([]time.Time, len(leading))
-	for i, key := range leading {
+	next, newest := make([][]int, len(affected)), make([]time.Time, len(affected))
+	for i, key := range affected {
 		newest[i] = n.changed(key)
 		for e := range n.edges(key) {
 			if to, ok := number[e.to]; ok {
@@ -275,7 +275,7 @@ func (g *graph) findReached(n nodes, changed []string) {
 	}
 	of, count := components(next)
 	within, ofComponent := make([][]int, count), make([]time.Time, count)
-	for i := range leading {
+	for i := range affected {
 		within[of[i]] = append(within[of[i]], i)
 	}
 	for c, list := range within { // after those that it leads to
@@ -286,12 +286,12 @@ func (g *graph) findReached(n nodes, changed []string) {
 			ofComponent[c] = later(ofComponent[c], newest[i])
 		}
 	}
-	for i, key := range leading {
+	for i, key := range affected {
 		for range n.edges(key) {
-			if g.reached == nil {
-				g.reached = map[string]time.Time{}
+			if g.newestChange == nil {
+				g.newestChange = map[string]time.Time{}
 			}
-			g.reached[key] = ofComponent[of[i]]
+			g.newestChange[key] = ofComponent[of[i]]
 			break
 		}
 	}
@@ -304,27 +304,27 @@ func later(a, b time.Time) time.Time {
 	return a
 }
 
-// leadingTo returns some keys, and the keys of the nodes that lead to them, also through others. predecessors returns
+// ancestors returns some keys, and the keys of the nodes that lead to them, also through others. predecessors returns
 // those that lead to a node directly.
-func leadingTo(predecessors func(key string) []string, keys ...string) (leading []string) {
+func ancestors(predecessors func(key string) []string, keys ...string) (found []string) {
 	seen := map[string]bool{}
 	add := func(keys []string) {
 		for _, key := range keys {
 			if !seen[key] {
 				seen[key] = true
-				leading = append(leading, key)
+				found = append(found, key)
 			}
 		}
 	}
 	add(keys)
-	for i := 0; i < len(leading); i++ {
-		add(predecessors(leading[i]))
+	for i := 0; i < len(found); i++ {
+		add(predecessors(found[i]))
 	}
-	return leading
+	return found
 }
 
-// led returns a function that returns the keys that a node leads to directly.
-func led(n nodes) func(key string) []string {
+// successors returns a function that returns the keys that a node leads to directly.
+func successors(n nodes) func(key string) []string {
 	return func(key string) (keys []string) {
 		for e := range n.edges(key) {
 			keys = append(keys, e.to)
@@ -333,9 +333,9 @@ func led(n nodes) func(key string) []string {
 	}
 }
 
-// reach returns the nodes that some keys lead to, directly or through others, with themselves, by key. Of a missing one
+// reachable returns the nodes that some keys lead to, directly or through others, with themselves, by key. Of a missing one
 // it has the key alone. next returns the keys that a node leads to directly.
-func reach(next func(key string) []string, keys ...string) (reached []string) {
+func reachable(next func(key string) []string, keys ...string) (reached []string) {
 	seen := map[string]bool{}
 	for open := slices.Clone(keys); len(open) > 0; {
 		key := open[len(open)-1]

@@ -110,7 +110,7 @@ func (f *Flag) require(
 		x.asked.note(of.state.UpdatedAt)
 	}
 	if g != nil {
-		x.asked.note(g.reached[p.FlagKey])
+		x.asked.note(g.newestChange[p.FlagKey])
 		if g.closesCycle(f.state.Key, p.FlagKey) {
 			return RequiredLoop, nil
 		}

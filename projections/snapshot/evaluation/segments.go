@@ -116,16 +116,16 @@ func (s *Segments) follow(before *Segments, changed ...string) {
 }
 
 // LeadingTo returns the key of a segment, and those of the segments whose rules refer to it, also through others.
-func (s *Segments) LeadingTo(key string) []string { return leadingTo(s.leading, key) }
+func (s *Segments) LeadingTo(key string) []string { return ancestors(s.predecessors, key) }
 
-// leading returns the keys of the segments whose rules refer to one.
-func (s *Segments) leading(key string) []string {
+// predecessors returns the keys of the segments whose rules refer to one.
+func (s *Segments) predecessors(key string) []string {
 	if s == nil {
 		return nil
 	}
-	return s.graph.leading(key)
+	return s.graph.predecessorsOf(key)
 }
 
 // Reach returns the segments that some keys lead to, directly or through others, by key. Of a missing one it has the
 // key alone.
-func (s *Segments) Reach(keys []string) []string { return reach(led(s), keys...) }
+func (s *Segments) Reach(keys []string) []string { return reachable(successors(s), keys...) }

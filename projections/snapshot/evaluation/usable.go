@@ -20,13 +20,13 @@ func unusable(out, in func(key string) []string, from string, keys []string, mos
 	found := map[string]string{}
 	before := longestChains(in)(from) // ends with from once it is reversed
 	slices.Reverse(before)
-	leading, leads := leadingTo(in, from), map[string]bool{}
-	for _, key := range leading {
-		leads[key] = true
+	above, isAbove := ancestors(in, from), map[string]bool{}
+	for _, key := range above {
+		isAbove[key] = true
 	}
 	longest := longestChains(out)
 	for _, key := range keys {
-		if leads[key] {
+		if isAbove[key] {
 			if path := path(out, key, from, map[string]bool{}); path != nil {
 				found[key] = "closes a cycle: " + arrows(append([]string{from}, path...))
 				continue
@@ -46,7 +46,7 @@ func unusable(out, in func(key string) []string, from string, keys []string, mos
 		}
 		return out(key)
 	}
-	if key, n := firstBeyond(next, leading, most.all); n > 0 {
+	if key, n := firstBeyond(next, above, most.all); n > 0 {
 		found[keys[len(keys)-1]] = fmt.Sprintf("makes %s lead to %d other %s, at most %d", key, n, most.what, most.all)
 	}
 	return found
@@ -55,7 +55,7 @@ func unusable(out, in func(key string) []string, from string, keys []string, mos
 // firstBeyond returns the first of some nodes that leads to more other nodes than a limit, and to how many; 0 if there
 // is none. It asks twice for what each node leads to.
 func firstBeyond(next func(key string) []string, keys []string, most int) (string, int) {
-	all, number := reach(next, keys...), map[string]int{}
+	all, number := reachable(next, keys...), map[string]int{}
 	for _, key := range all {
 		numberOf(number, key)
 	}
@@ -120,7 +120,7 @@ func (s *Segments) Unusable(from string, keys []string, maxChain int) map[string
 		}
 	}
 	if from != "" {
-		maps.Copy(found, unusable(led(s), s.leading, from, known, limits{what: "segments", chain: maxChain}))
+		maps.Copy(found, unusable(successors(s), s.predecessors, from, known, limits{what: "segments", chain: maxChain}))
 	}
 	return found
 }
