@@ -333,8 +333,8 @@ func successors(n nodes) func(key string) []string {
 	}
 }
 
-// reachable returns the nodes that some keys lead to, directly or through others, with themselves, by key. Of a missing one
-// it has the key alone. next returns the keys that a node leads to directly.
+// reachable returns the nodes that some keys lead to, directly or through others, with themselves, by key. Of a missing
+// one it has the key alone. next returns the keys that a node leads to directly.
 func reachable(next func(key string) []string, keys ...string) (reached []string) {
 	seen := map[string]bool{}
 	for open := slices.Clone(keys); len(open) > 0; {

@@ -145,7 +145,7 @@ func TestGraphAsksOnlyWhatLeadsToChange(t *testing.T) {
 		after, asked := n.with("leaf", change), 0
 		next := g.with(countingNodes{n, &asked}, countingNodes{after, &asked}, "leaf")
 		if asked > 20 || !next.newestChange["root"].Equal(at(50)) || len(next.cycles) != 1 {
-			t.Errorf("a change %s asks for the edges of %d nodes; the root leads to what changed at %v", name, asked, next.newestChange["root"])
+			t.Errorf("a change %s asks for the edges of %d nodes: %v", name, asked, next.newestChange["root"])
 		}
 	}
 }
