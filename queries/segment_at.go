@@ -114,6 +114,7 @@ func (q *Queries) AddSegmentsAt(
 	ctx context.Context, tenant *snapshot.Tenant, to *evaluation.Segments, keys []string, at time.Time,
 ) (*evaluation.Segments, error) {
 	seen := map[string]bool{}
+	var added []*evaluation.Segment
 	for next := keys; len(next) > 0; {
 		key := next[0]
 		next = next[1:]
@@ -128,12 +129,12 @@ func (q *Queries) AddSegmentsAt(
 		if err != nil {
 			return nil, err
 		}
-		to = to.With(segment)
+		added = append(added, segment)
 		for _, use := range segment.State().Uses {
 			next = append(next[:len(next):len(next)], use.Key)
 		}
 	}
-	return to, nil
+	return to.With(added...), nil
 }
 
 // compiledSegmentAt returns the live segment if it has not changed since, or else one folded from its facts.

@@ -16,6 +16,8 @@ import (
 	"time"
 
 	"golang.org/x/sync/errgroup"
+
+	"flagledger/projections/snapshot/evaluation"
 )
 
 // fileVersion is the version of the file: of how it is written, and of what is made of facts. A file of another version
@@ -247,6 +249,10 @@ func asDamaged(err error) error {
 // read reads the rest of a file into a new snapshot, on all cores.
 func (f *file) read(ctx context.Context) (*Saved, error) {
 	s := New(Options{})
+	collected := &savedDependencies{
+		segments: map[*Tenant][]*evaluation.Segment{},
+		deleted:  map[*Tenant][]*evaluation.Flag{},
+	}
 	workers, ctx := errgroup.WithContext(ctx)
 	blocks := make(chan []byte)
 	for range runtime.GOMAXPROCS(0) {
@@ -255,7 +261,7 @@ func (f *file) read(ctx context.Context) (*Saved, error) {
 				for len(block) > 0 {
 					var r record
 					var err error
-					if block, err = decoding.UnmarshalFirst(block, &r); err != nil || s.add(r) != nil {
+					if block, err = decoding.UnmarshalFirst(block, &r); err != nil || s.add(r, collected) != nil {
 						return errDamaged
 					}
 				}
@@ -285,5 +291,6 @@ func (f *file) read(ctx context.Context) (*Saved, error) {
 	if err := workers.Wait(); err != nil {
 		return nil, err
 	}
+	collected.show()
 	return &Saved{f.header, s, f.size}, nil
 }

@@ -3,6 +3,7 @@ package snapshot
 import (
 	"iter"
 	"slices"
+	"sync"
 	"time"
 
 	"github.com/fxamacker/cbor/v2"
@@ -200,9 +201,27 @@ func (all *contents) records() iter.Seq[record] {
 	}
 }
 
+// savedDependencies collects what the flags of tenants depend on, which is shown all at once in the end: each change of
+// it costs what others refer to. Its maps are guarded by mu.
+type savedDependencies struct {
+	mu       sync.Mutex
+	segments map[*Tenant][]*evaluation.Segment
+	deleted  map[*Tenant][]*evaluation.Flag
+}
+
+// show shows what was collected, in a snapshot that is not in use yet.
+func (d *savedDependencies) show() {
+	for t, list := range d.segments {
+		t.dependencies.Store(t.Dependencies().WithSegments(evaluation.NewSegments(list)))
+	}
+	for t, list := range d.deleted {
+		t.dependencies.Store(t.Dependencies().WithRequired(list...))
+	}
+}
+
 // add applies a record to a snapshot that is not in use yet. Concurrent calls are allowed. It returns the error of a
 // flag that cannot be compiled.
-func (s *Snapshot) add(r record) error {
+func (s *Snapshot) add(r record, collected *savedDependencies) error {
 	if r.Tenant != nil {
 		s.addTenant(r.Tenant)
 	}
@@ -213,9 +232,9 @@ func (s *Snapshot) add(r record) error {
 				return errDamaged
 			}
 			if !saved.Exists { // others require it
-				t.updateDependencies(func(d *evaluation.Dependencies) *evaluation.Dependencies {
-					return d.WithRequired(evaluation.Deleted(saved))
-				})
+				collected.mu.Lock()
+				collected.deleted[t] = append(collected.deleted[t], evaluation.Deleted(saved))
+				collected.mu.Unlock()
 				continue
 			}
 			f, err := newFlag(saved, r.Flags.Environments, nil)
@@ -234,9 +253,9 @@ func (s *Snapshot) add(r record) error {
 			return err
 		}
 		t := s.addedTenant(saved.TenantID)
-		t.updateDependencies(func(d *evaluation.Dependencies) *evaluation.Dependencies {
-			return d.WithSegments(d.Segments().With(compiled))
-		})
+		collected.mu.Lock()
+		collected.segments[t] = append(collected.segments[t], compiled)
+		collected.mu.Unlock()
 		t.flagBytes.Add(int64(saved.Bytes()))
 	}
 	for _, u := range r.Users {
@@ -252,14 +271,6 @@ func (s *Snapshot) add(r record) error {
 		s.salts.known.Store(e.ID, salt{encrypted: e.Encrypted})
 	}
 	return nil
-}
-
-// updateDependencies may be called by several goroutines at once.
-func (t *Tenant) updateDependencies(update func(*evaluation.Dependencies) *evaluation.Dependencies) {
-	for updated := false; !updated; {
-		d := t.Dependencies()
-		updated = t.dependencies.CompareAndSwap(d, update(d))
-	}
 }
 
 // addedTenant finds a tenant, or adds it. It may be called by several goroutines at once.

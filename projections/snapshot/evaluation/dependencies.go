@@ -94,7 +94,7 @@ func (d *Dependencies) replace(added []*Flag, removed []string) *Dependencies {
 	if d != nil {
 		graphs = d.graphs
 	}
-	stale := map[string]bool{} // environments whose graphs change
+	moved := map[string][]string{} // keys of flags that change the graphs of environments
 	for _, f := range added {
 		var before *Flag
 		if i, ok := changed.place(f.state.Key); ok {
@@ -102,34 +102,40 @@ func (d *Dependencies) replace(added []*Flag, removed []string) *Dependencies {
 		} else {
 			changed.required = slices.Insert(changed.required, i, f)
 		}
-		noteStale(stale, graphs, before, f)
+		noteMoved(moved, graphs, f.state.Key, before, f)
 	}
 	for _, key := range removed {
 		if i, ok := changed.place(key); ok {
-			noteStale(stale, graphs, changed.required[i], nil)
+			noteMoved(moved, graphs, key, changed.required[i], nil)
 			changed.required = slices.Delete(changed.required, i, i+1)
 		}
 	}
 	changed.graphs = maps.Clone(graphs)
-	for environmentID := range stale {
-		delete(changed.graphs, environmentID)
-		n := requiredIn{changed, environmentID}
-		if !n.hasEdges() {
+	for environmentID, keys := range moved {
+		var g graph
+		if before := graphs[environmentID]; before != nil {
+			g = *before
+		}
+		g = g.with(requiredIn{d, environmentID}, requiredIn{changed, environmentID}, keys...)
+		if len(g.newestChange) == 0 {
+			delete(changed.graphs, environmentID)
 			continue
 		}
 		if changed.graphs == nil {
 			changed.graphs = map[string]*graph{}
 		}
-		changed.graphs[environmentID] = new(newGraph(n))
+		changed.graphs[environmentID] = &g
 	}
 	return changed
 }
 
-// noteStale notes the environments whose graphs a change of a flag changes, nil for none.
-func noteStale(stale map[string]bool, graphs map[string]*graph, before, after *Flag) {
+// noteMoved notes a flag in the environments whose graphs its change changes. before and after may be nil for none.
+func noteMoved(moved map[string][]string, graphs map[string]*graph, key string, before, after *Flag) {
 	note := func(environmentID string) {
-		if !before.edgesChanged(environmentID).Equal(after.edgesChanged(environmentID)) {
-			stale[environmentID] = true
+		same := before.edgesChanged(environmentID).Equal(after.edgesChanged(environmentID)) &&
+			slices.Equal(slices.Collect(before.edges(environmentID)), slices.Collect(after.edges(environmentID)))
+		if keys := moved[environmentID]; !same && (len(keys) == 0 || keys[len(keys)-1] != key) {
+			moved[environmentID] = append(keys, key)
 		}
 	}
 	for environmentID := range graphs {
@@ -153,31 +159,12 @@ type requiredIn struct {
 	environmentID string
 }
 
-func (n requiredIn) keys() iter.Seq[string] {
-	return func(yield func(string) bool) {
-		for _, f := range n.Required() {
-			if !yield(f.state.Key) {
-				return
-			}
-		}
-	}
-}
-
 func (n requiredIn) edges(key string) iter.Seq[edge] {
 	return n.Find(key).edges(n.environmentID)
 }
 
 func (n requiredIn) changed(key string) time.Time {
 	return n.Find(key).edgesChanged(n.environmentID)
-}
-
-func (n requiredIn) hasEdges() bool {
-	for _, f := range n.Required() {
-		for range f.edges(n.environmentID) {
-			return true
-		}
-	}
-	return false
 }
 
 // edges yields the flags that a flag requires in an environment; none for nil and for a deleted flag.
@@ -231,7 +218,7 @@ func (d *Dependencies) Reach(f *Flag, environmentID string) []string {
 	if len(keys) == 0 {
 		return nil
 	}
-	return reach(led(requiredIn{d, environmentID}), keys...)
+	return reachable(successors(requiredIn{d, environmentID}), keys...)
 }
 
 // requiredGraph returns the graph of the required flags in an environment, nil if none of them requires others.

@@ -35,7 +35,7 @@ const (
 	StatusStep      StepKind = "status"       // active, inactive or archived
 	EnvironmentStep StepKind = "environment"  // enabled or disabled
 	RequiredStep    StepKind = "prerequisite" // a PrerequisiteOutcome
-	SegmentStep     StepKind = "segment"      // a SegmentOutcome; before the rule that asked
+	SegmentStep     StepKind = "segment"      // a SegmentOutcome; before the rule that asked, once
 	RuleStep        StepKind = "rule"         // matched or not_matched
 	FallthroughStep StepKind = "fallthrough"  // served or not_set
 	WeightsStep     StepKind = "weights"      // served or no_weights
@@ -79,8 +79,13 @@ func Explain(s state.Flag, environmentID string, c *Context) (Result, Explanatio
 	return result, explanation, nil
 }
 
-// maxExplained limits the bytes of rules in the steps of required flags. Beyond it they have no steps.
-const maxExplained = 1 << 20
+const (
+	// maxExplained limits the bytes of rules in the steps of required flags, and of the steps of segments. Beyond it there
+	// are no such steps.
+	maxExplained = 1 << 20
+	// segmentStepBytes is about what the step of a segment takes in JSON.
+	segmentStepBytes = 256
+)
 
 // explainer follows a successful evaluation, whose context has the answers of the required flags.
 type explainer struct {
@@ -117,7 +122,7 @@ func (x *explainer) follow(f *Flag, chain int) (steps []Step, served *rollout, s
 	}
 	for i := range targets.rules {
 		rule := s.Rules[x.environmentID][i]
-		x.context.asked.explain = &steps
+		x.context.asked.explain = x.segmentSteps(&steps)
 		step, matched := explainRule(targets.rules[i].conditions, rule, x.context, &x.left)
 		x.context.asked.explain = nil
 		if steps = append(steps, step); matched {
@@ -140,10 +145,28 @@ func (x *explainer) follow(f *Flag, chain int) (steps []Step, served *rollout, s
 	}
 }
 
+// segmentSteps returns a function that adds the steps of the segments that a rule asks, each once.
+func (x *explainer) segmentSteps(to *[]Step) func(Step) {
+	type answer struct {
+		key   string
+		cycle bool // the same segment can be asked with and without closing a cycle
+	}
+	shown := map[answer]bool{}
+	return func(step Step) {
+		of := answer{step.Key, step.Outcome == string(InCycle)}
+		if shown[of] || x.room < segmentStepBytes {
+			return
+		}
+		shown[of] = true
+		x.room -= segmentStepBytes
+		*to = append(*to, step)
+	}
+}
+
 // require returns the step of a flag that another one requires, with its own steps if it was not shown before.
-func (x *explainer) require(f *Flag, p *state.Prerequisite, chain int) Step {
+func (x *explainer) require(f *Flag, p *prerequisite, chain int) Step {
 	outcome, _ := f.require(p, x.environmentID, x.context, &x.left, chain) // as it was answered
-	step := Step{Kind: RequiredStep, Outcome: string(outcome), Key: p.FlagKey, Prerequisite: p}
+	step := Step{Kind: RequiredStep, Outcome: string(outcome), Key: p.FlagKey, Prerequisite: p.Prerequisite}
 	required := x.context.Dependencies.Find(p.FlagKey)
 	if required == nil {
 		return step
@@ -153,9 +176,10 @@ func (x *explainer) require(f *Flag, p *state.Prerequisite, chain int) Step {
 	if !asked || required.stale || x.shown[p.FlagKey] {
 		return step
 	}
-	if x.room -= required.state.Bytes(); x.room < 0 {
+	if x.room < required.state.Bytes() {
 		return step
 	}
+	x.room -= required.state.Bytes()
 	if x.shown == nil {
 		x.shown = map[string]bool{}
 	}

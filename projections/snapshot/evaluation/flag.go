@@ -54,6 +54,7 @@ type environment struct {
 // targeting is the prerequisites and the compiled rules and fallthrough of an environment.
 type targeting struct {
 	prerequisites    []state.Prerequisite
+	required         []prerequisite // the prerequisites, compiled
 	rules            []rule
 	fallthroughServe *serve // served if no rule matches; nil if the flag decides
 	stale            bool   // the newest rules or fallthrough could not be compiled: all of it is older
@@ -193,7 +194,12 @@ func (f *Flag) compileTargeting(
 	if len(list) == 0 && !hasFallthrough && len(s.Prerequisites[id]) == 0 {
 		return nil, nil
 	}
-	t, parsing := &targeting{prerequisites: s.Prerequisites[id], segments: state.SegmentsOf(list)}, rules.MaxRegexpCost
+	t := &targeting{
+		prerequisites: s.Prerequisites[id],
+		required:      compilePrerequisites(s.Prerequisites[id], was),
+		segments:      state.SegmentsOf(list),
+	}
+	parsing := rules.MaxRegexpCost
 	if len(list) > 0 {
 		t.rules = make([]rule, len(list))
 	}

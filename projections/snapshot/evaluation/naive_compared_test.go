@@ -353,7 +353,7 @@ func TestPrerequisitesAreAsWritten(t *testing.T) {
 // plainGraphs returns the graphs in a form that can be compared.
 func plainGraphs(d *Dependencies) (list []string) {
 	for id, g := range d.graphs {
-		list = append(list, fmt.Sprint(id, g.cycles, g.reached))
+		list = append(list, fmt.Sprint(id, *g))
 	}
 	slices.Sort(list)
 	return list

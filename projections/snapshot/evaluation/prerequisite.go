@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"encoding/json"
 	"iter"
-	"reflect"
 	"slices"
 
 	"flagledger/events/state"
@@ -24,17 +23,41 @@ const (
 
 // Prerequisites returns what the flag requires of others in an environment. The caller must not change it.
 func (f *Flag) Prerequisites(environmentID string) []state.Prerequisite {
-	if e := f.environment(environmentID); e != nil {
-		return e.required()
+	if e := f.environment(environmentID); e != nil && e.targeting != nil {
+		return e.targeting.prerequisites
 	}
 	return nil
 }
 
-func (e *environment) required() []state.Prerequisite {
+func (e *environment) required() []prerequisite {
 	if e.targeting == nil {
 		return nil
 	}
-	return e.targeting.prerequisites
+	return e.targeting.required
+}
+
+// prerequisite is a compiled prerequisite.
+type prerequisite struct {
+	*state.Prerequisite
+	values []plainValue // that the other flag may serve
+}
+
+// compilePrerequisites compiles prerequisites. was is the environment that the flag had before, nil for none.
+func compilePrerequisites(list []state.Prerequisite, was *environment) []prerequisite {
+	if was != nil && was.targeting != nil && sameSlice(list, was.targeting.prerequisites) {
+		return was.targeting.required
+	}
+	var compiled []prerequisite
+	for i := range list {
+		p := prerequisite{Prerequisite: &list[i]}
+		for _, s := range p.Serves {
+			if s.VariationID == "" && len(s.Value) > 0 {
+				p.values = append(p.values, newPlainValue(s.Value))
+			}
+		}
+		compiled = append(compiled, p)
+	}
+	return compiled
 }
 
 // RequiredFlags yields the existing flags that the last evaluation evaluated on behalf of its flag, by their keys and
@@ -53,14 +76,15 @@ func (x *Context) RequiredFlags() iter.Seq2[string, *Result] {
 type answered struct {
 	key    string
 	exists bool
+	plain  plainValue // of the value that it serves; without a kind until it is asked
 	Result
 }
 
 // unmet returns the first of a flag's prerequisites that is not met, nil if all are. chain counts the flags up to this
 // one that require each other. The error is one of Evaluate.
 func (f *Flag) unmet(
-	list []state.Prerequisite, environmentID string, x *Context, left *effort, chain int,
-) (*state.Prerequisite, error) {
+	list []prerequisite, environmentID string, x *Context, left *effort, chain int,
+) (*prerequisite, error) {
 	for i := range list {
 		outcome, err := f.require(&list[i], environmentID, x, left, chain)
 		if err != nil {
@@ -75,7 +99,7 @@ func (f *Flag) unmet(
 
 // require reports whether one of a flag's prerequisites is met.
 func (f *Flag) require(
-	p *state.Prerequisite, environmentID string, x *Context, left *effort, chain int,
+	p *prerequisite, environmentID string, x *Context, left *effort, chain int,
 ) (PrerequisiteOutcome, error) {
 	if *left -= segmentEffort; *left < 0 {
 		return Unmet, ErrTooLarge
@@ -86,7 +110,7 @@ func (f *Flag) require(
 		x.asked.note(of.state.UpdatedAt)
 	}
 	if g != nil {
-		x.asked.note(g.reached[p.FlagKey])
+		x.asked.note(g.newestChange[p.FlagKey])
 		if g.closesCycle(f.state.Key, p.FlagKey) {
 			return RequiredLoop, nil
 		}
@@ -106,8 +130,12 @@ func (f *Flag) require(
 			return Unmet, err
 		}
 	}
-	switch a := &x.required[i]; {
-	case a.meets(p):
+	a := &x.required[i]
+	met := a.meets(p, left)
+	switch {
+	case *left < 0:
+		return Unmet, ErrTooLarge
+	case met:
 		return Met, nil
 	case !a.exists:
 		return RequiredNone, nil
@@ -121,7 +149,7 @@ func (f *Flag) answer(key, environmentID string, x *Context, left *effort, chain
 	i := len(x.required)
 	x.required = slices.Grow(x.required, 1)[:i+1]
 	a := &x.required[i]
-	a.key, a.exists, a.Enabled = key, false, false
+	a.key, a.exists, a.plain, a.Enabled = key, false, plainValue{}, false
 	if f == nil || !f.state.Exists {
 		return nil
 	}
@@ -137,59 +165,45 @@ func (f *Flag) answer(key, environmentID string, x *Context, left *effort, chain
 }
 
 // meets reports whether a flag is and serves what a prerequisite demands.
-func (a *answered) meets(p *state.Prerequisite) bool {
+func (a *answered) meets(p *prerequisite, left *effort) bool {
 	if p.Off || !a.Enabled {
 		return p.Off && !a.Enabled
 	}
 	for i := range p.Serves {
 		s := &p.Serves[i]
-		if s.VariationID != "" && s.VariationID == a.VariationID || s.VariationID == "" && sameValue(s.Value, a.Value) {
+		if s.VariationID == "" && a.servesText(s.Value, left) || s.VariationID != "" && s.VariationID == a.VariationID {
+			return true
+		}
+	}
+	for i := range p.values {
+		if a.serves(&p.values[i], left) {
 			return true
 		}
 	}
 	return false
 }
 
-// sameValue reports whether two values are equal: numbers by value, objects whatever the order of their members.
-func sameValue(a, b json.RawMessage) bool {
-	if bytes.Equal(a, b) {
-		return true
-	}
-	if len(a) == 0 || len(b) == 0 {
+// servesText reports whether a flag serves a value in the same spelling.
+func (a *answered) servesText(value json.RawMessage, left *effort) bool {
+	*left--
+	if len(value) == 0 || len(value) != len(a.Value) {
 		return false
 	}
-	switch a[0] {
-	case 't', 'f', 'n':
+	*left -= compareEffort(value)
+	return bytes.Equal(value, a.Value)
+}
+
+// serves reports whether a flag serves a value in any spelling.
+func (a *answered) serves(v *plainValue, left *effort) bool {
+	if len(a.Value) == 0 || kindOf(a.Value[0]) != v.kind {
 		return false
-	case '"', '{', '[':
-		spelt := a[0] != '"' || bytes.IndexByte(a, '\\') >= 0 || bytes.IndexByte(b, '\\') >= 0
-		return a[0] == b[0] && spelt && reflect.DeepEqual(plain(a), plain(b))
-	default:
-		return (b[0] == '-' || b[0] >= '0' && b[0] <= '9') && ParseNumber(a) == ParseNumber(b)
 	}
-}
-
-// plain returns JSON as Go values, with exact numbers.
-func plain(value json.RawMessage) any {
-	d := json.NewDecoder(bytes.NewReader(value))
-	d.UseNumber()
-	var v any
-	_ = d.Decode(&v) // facts hold valid JSON
-	return exact(v)
-}
-
-func exact(v any) any {
-	switch v := v.(type) {
-	case json.Number:
-		return ParseNumber([]byte(v))
-	case []any:
-		for i := range v {
-			v[i] = exact(v[i])
+	if a.plain.kind == 0 {
+		if *left -= plainEffort(a.Value); *left < 0 {
+			return false
 		}
-	case map[string]any:
-		for name := range v {
-			v[name] = exact(v[name])
-		}
+		a.plain = newPlainValue(a.Value)
 	}
-	return v
+	*left -= 1 + compareEffort(a.plain.text) + effort(len(a.plain.number.rest))>>6
+	return *left >= 0 && a.plain.number == v.number && bytes.Equal(a.plain.text, v.text)
 }

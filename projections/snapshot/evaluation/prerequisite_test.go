@@ -1,9 +1,11 @@
 package evaluation
 
 import (
+	"encoding/json"
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -128,6 +130,114 @@ func TestPrerequisites(t *testing.T) {
 		if !c.met && (r.Reason != PrerequisiteFailed || r.Prerequisite != c.demands.FlagKey || string(r.Value) != "false") {
 			t.Errorf("%+v: %+v", c.demands, r)
 		}
+	}
+}
+
+// Comparing values counts, and a value that is served is decoded once, whoever asks for it.
+func TestComparingServedValuesIsBounded(t *testing.T) {
+	list := func(n int, spelt string) string { return "[" + strings.Repeat(spelt+",", n) + "0]" }
+	// asking returns a flag that requires ten others, which all require a list to serve one of 49 values, and these flags.
+	asking := func(serves string, values func(i int) string) (*Flag, *Dependencies) {
+		demands := events.Prerequisite{FlagKey: "list"}
+		for i := range 49 {
+			demands.Serves = append(demands.Serves, events.ServedValue{Value: json.RawMessage(values(i))})
+		}
+		flags := []*Flag{flagAt(t, "list", 0, made(events.JSONFlag, serves), on)}
+		var keys []string
+		for i := range 10 {
+			keys = append(keys, fmt.Sprint("f", i))
+			flags = append(flags, flagAt(t, keys[i], 10, boolean, on,
+				events.PrerequisitesChanged{Environment: production, To: []events.Prerequisite{demands}}))
+		}
+		return enabled(t, "root", 20, keys...), NewDependencies(nil, flags...)
+	}
+	last := func(n int, spelt string) func(int) string {
+		return func(i int) string { return list(n-48+i, spelt) }
+	}
+	long := strings.Repeat("1", 60_000)
+	for name, c := range map[string]struct {
+		serves  string
+		values  func(i int) string
+		most    effort
+		met     bool
+		refused bool
+	}{
+		"once for ten":      {list(1000, "1.0"), last(1000, "1"), 100_000, true, false},
+		"the same spelling": {list(1000, "1"), last(1000, "1"), 20_000, true, false},
+		"none":              {list(1000, "1.0"), last(999, "1"), 100_000, false, false},
+		"long numbers": {
+			long + ".50", func(i int) string { return long + fmt.Sprint(".", 48-i+5) }, 1_000_000, true, false,
+		},
+		"too large":       {list(60_000, "1.0"), last(100, "1"), maxEffort, false, true},
+		"of another kind": {`"` + strings.Repeat(`\\`, 300_000) + `"`, last(100, "1"), 2000, false, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			root, d := asking(c.serves, c.values)
+			x := Context{Dependencies: d}
+			r, err := root.evaluate(production.ID, &x, c.most)
+			if c.refused {
+				if err != ErrTooLarge {
+					t.Errorf("the error is %v", err)
+				}
+				return
+			}
+			if err != nil || r.Enabled != c.met {
+				t.Errorf("it is on: %v, %v", r.Enabled, err)
+			}
+			allocs := testing.AllocsPerRun(5, func() { _, _ = root.Evaluate(production.ID, &x) })
+			if name == "the same spelling" && allocs > 0 {
+				t.Errorf("%v allocations", allocs)
+			}
+		})
+	}
+}
+
+// Values are equal whatever their spelling, and nothing else is.
+func TestPlainValues(t *testing.T) {
+	groups := [][]string{
+		{"true"}, {"false"}, {"null"}, {`"true"`}, {`""`}, {"[]", "[ ]"}, {"{}"}, {"[{}]"}, {"[[]]"},
+		{"0", "-0", "0.0", "0e5"},
+		{"1", "1.0", "10e-1"}, {"-1"}, {`"1"`, `"\u0031"`}, {"9007199254740993"}, {"9007199254740992", "9007199254740992.0"},
+		{"[1,2]", "[1.0, 2e0]"}, {"[2,1]"}, {`[9007199254740993]`}, {"[9007199254740992]"}, {`["1",2]`},
+		{`{"a\\":"1","b":"2\"3"}`, `{"b":"2\u00223","a\u005c":"1"}`},
+		{`{"a":1,"b":[{"c":"x"}]}`, `{"b":[{"\u0063":"\u0078"}],"a":1.0}`}, {`{"a":1}`}, {`{"a":"1"}`},
+		{`"é<"`, `"\u00e9\u003c"`}, {`["é<"]`, `["\u00e9\u003c"]`}, {`"\\"`, `"\u005c"`}, {"1e400"},
+		{"[1e400]", "[10e399]"}, {"[1e401]"},
+	}
+	for i, group := range groups {
+		for _, value := range group {
+			for j, others := range groups {
+				for _, other := range others {
+					v := newPlainValue(json.RawMessage(other))
+					a, left := answered{Result: Result{Value: json.RawMessage(value)}}, maxEffort
+					if got := a.serves(&v, &left); got != (i == j) {
+						t.Errorf("%s equals %s: %v", value, other, got)
+					}
+				}
+			}
+		}
+	}
+}
+
+func BenchmarkPlainValue(b *testing.B) {
+	for name, value := range map[string]string{
+		"numbers": "[" + strings.Repeat("1,", 30_000) + "1]",
+		"lists":   "[" + strings.Repeat("[],", 20_000) + "1]",
+		"objects": "[" + strings.Repeat(`{"":1},`, 8_000) + "1]",
+		"texts":   "[" + strings.Repeat(`"abcdefgh",`, 5_000) + "1]",
+		"text":    `"` + strings.Repeat(`\n`, 30_000) + `"`,
+		"number":  strings.Repeat("1", 60_000),
+		"signs":   `["` + strings.Repeat(`<`, 60_000) + `"]`,
+		"places":  "[" + strings.Repeat("1e20,", 12_000) + "1]",
+	} {
+		b.Run(name, func(b *testing.B) {
+			for b.Loop() {
+				newPlainValue(json.RawMessage(value))
+			}
+			each := float64(b.Elapsed().Nanoseconds()) / float64(b.N)
+			b.ReportMetric(each/float64(plainEffort(json.RawMessage(value))), "ns/unit")
+			b.ReportMetric(each/float64(len(value)), "ns/byte")
+		})
 	}
 }
 
@@ -303,6 +413,54 @@ func TestUnusablePrerequisites(t *testing.T) {
 	} {
 		if got := flags.Unusable(c.from, c.keys); fmt.Sprint(got) != fmt.Sprint(c.want) {
 			t.Errorf("%s → %v: %v, want %v", c.from, c.keys, got, c.want)
+		}
+	}
+}
+
+// Checking prerequisites asks a few times for what each flag requires, however many flags lead to the one that changes.
+func TestCheckingPrerequisitesAsksFewTimes(t *testing.T) {
+	requires, dependents := map[string][]string{}, map[string][]string{}
+	add := func(from string, to ...string) {
+		requires[from] = append(requires[from], to...)
+		for _, key := range to {
+			dependents[key] = append(dependents[key], from)
+		}
+	}
+	var middle []string
+	for i := range 19 {
+		middle = append(middle, fmt.Sprint("middle", i))
+		for j := range 4 {
+			add(middle[i], fmt.Sprint("leaf", 4*i+j))
+		}
+	}
+	const count = 1000
+	for i := range count {
+		add(fmt.Sprint("root", i), "base")
+		add(fmt.Sprint("root", i), middle...) // leads to 1+19+76 others
+	}
+	for i := range 5 {
+		add("deep", fmt.Sprint("new", i))
+	}
+	add("extra", "new0", "new1")
+	asked := 0
+	flags := FlagsIn{
+		Exists:     func(string) bool { return true },
+		Requires:   func(key string) []string { asked++; return requires[key] },
+		Dependents: func(key string) []string { asked++; return dependents[key] },
+	}
+	for _, c := range []struct {
+		keys []string
+		want map[string]string
+	}{
+		{[]string{"extra"}, map[string]string{}}, // three more
+		{[]string{"extra", "middle0"}, map[string]string{}},
+		{[]string{"leaf0", "deep"}, map[string]string{
+			"deep": "makes root0 lead to 102 other flags, at most 100",
+		}},
+	} {
+		asked = 0
+		if got := flags.Unusable("base", c.keys); fmt.Sprint(got) != fmt.Sprint(c.want) || asked > 5*(count+100) {
+			t.Errorf("%v: %v after %d questions, want %v", c.keys, got, asked, c.want)
 		}
 	}
 }

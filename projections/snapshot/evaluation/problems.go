@@ -68,7 +68,7 @@ func (d *Dependencies) Problems(f *Flag, environmentID string) (problems []Probl
 		}
 		return keys
 	}
-	if chain := longestChain(f.state.Key, open); len(chain) > maxFlagChain {
+	if chain := longestChains(open)(f.state.Key); len(chain) > maxFlagChain {
 		add(PrerequisiteLimit, chain[maxFlagChain])
 	} else if len(flags) > maxRequired {
 		add(PrerequisiteLimit, flags[maxRequired])

@@ -70,10 +70,10 @@ type membership struct {
 // asked is what an evaluation has asked beside its flag and context.
 type asked struct {
 	any     bool
-	newest  time.Time // of what it has asked
-	now     time.Time // of the evaluation, if that was asked
-	stale   bool      // a required flag serves a part of an older version
-	explain *[]Step   // collects the segments; nil without an explanation
+	newest  time.Time  // of what it has asked
+	now     time.Time  // of the evaluation, if that was asked
+	stale   bool       // a required flag serves a part of an older version
+	explain func(Step) // is told of each segment that is asked; nil without an explanation
 }
 
 func (a *asked) note(at time.Time) {
@@ -105,7 +105,7 @@ func (x *Context) inSegment(key, from string, left *effort) bool {
 		}
 	}
 	if x.asked.explain != nil {
-		*x.asked.explain = append(*x.asked.explain, Step{
+		x.asked.explain(Step{
 			Kind: SegmentStep, Outcome: string(answer.outcome), Key: key, Version: version, List: answer.list,
 			RuleID: answer.ruleID,
 		})
@@ -186,10 +186,10 @@ func CheckMember(s *Segment, c *Context) (Check, error) {
 	}
 	c.asked = asked{}
 	left := maxEffort
-	answer := s.membership(c, &left)
-	check := Check{Member: answer.outcome == InMembers, List: answer.list, RuleID: answer.ruleID}
+	check := Check{List: s.listWith(c.TargetingKey, &left)}
+	check.Member = check.List == events.Included
 	for i := range s.rules {
-		if answer.list != "" {
+		if check.List != "" {
 			break
 		}
 		step, matched := explainRule(s.rules[i].conditions, s.state.Rules[i], c, &left)
@@ -197,6 +197,7 @@ func CheckMember(s *Segment, c *Context) (Check, error) {
 			check.Conditions = append(check.Conditions, AskedCondition{s.rules[i].id, condition})
 		}
 		if matched {
+			check.Member, check.RuleID = true, s.rules[i].id
 			break
 		}
 	}

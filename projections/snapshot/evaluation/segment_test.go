@@ -3,6 +3,7 @@ package evaluation
 import (
 	"encoding/json"
 	"fmt"
+	"strings"
 	"testing"
 	"time"
 
@@ -239,6 +240,91 @@ func TestExplanationShowsSegments(t *testing.T) {
 	want := "[segment never 0 missing   segment b 2 member included  segment a 2 member  r1 rule  0 matched  r]"
 	if fmt.Sprint(got) != want {
 		t.Errorf("the steps are %v", got)
+	}
+}
+
+// A segment that many others refer to has one step in each rule, and all steps have a limit.
+func TestExplanationOfManySegmentsIsLimited(t *testing.T) {
+	var list []*Segment
+	var outer, inner []string
+	for i := range 50 {
+		inner = append(inner, fmt.Sprint("inner", i))
+		list = append(list, segmentOf(t, inner[i], 0))
+	}
+	for i := range 50 {
+		outer = append(outer, fmt.Sprint("outer", i))
+		list = append(list, segmentOf(t, outer[i], 0, segmentRules(all(asks(false, inner...)))))
+	}
+	list = append(list, segmentOf(t, "self", 0, segmentRules(all(asks(true, "self", "inner0")))))
+	x := Context{TargetingKey: "ada", Dependencies: NewDependencies(NewSegments(list))}
+	steps := func(f *Flag) map[string]int {
+		_, explanation, err := Explain(*f.State(), production.ID, &x)
+		if err != nil {
+			t.Fatal(err)
+		}
+		count := map[string]int{}
+		for _, s := range explanation.Steps {
+			if s.Kind == SegmentStep {
+				count["all"]++
+				count[s.Key+" "+s.Outcome]++
+			}
+		}
+		return count
+	}
+	if got := steps(asking(t, asks(true, outer...), asks(true, "inner0"))); got["all"] != 100 || len(got) != 101 {
+		t.Errorf("the steps are %v", got)
+	}
+	got := steps(asking(t, asks(false, "self")))
+	if got["self cycle"] != 1 || got["self member"] != 1 || got["inner0 not_member"] != 1 || got["all"] != 3 {
+		t.Errorf("the steps are %v", got)
+	}
+	var rules []events.Rule
+	for i := range 60 {
+		rules = append(rules, events.Rule{
+			ID: fmt.Sprint("r", i), Conditions: all(asks(false, outer...)), Serve: events.Serve{Value: True},
+		})
+	}
+	if got := steps(flagOf(t, boolean, on, ruled(rules...)))["all"]; got != maxExplained/segmentStepBytes {
+		t.Errorf("there are %d steps", got)
+	}
+}
+
+// A check asks each segment that its rules refer to once, and costs what an evaluation does.
+func TestCheckAsksOnce(t *testing.T) {
+	inner := segmentOf(t, "inner", 0, events.SegmentMembersAdded{List: events.Included, Members: []string{"ada"}})
+	outer := segmentOf(t, "outer", 0,
+		events.SegmentMembersAdded{List: events.Included, Members: []string{"in", "both"}},
+		events.SegmentMembersAdded{List: events.Excluded, Members: []string{"both"}},
+		segmentRules(all(isIn("plan", "pro")), all(asks(false, "inner"))))
+	for key, want := range map[string]struct {
+		check Check
+		asked int
+	}{
+		"ada":  {Check{Member: true, RuleID: "r2"}, 2},
+		"bob":  {Check{}, 2},
+		"in":   {Check{Member: true, List: events.Included}, 0},
+		"both": {Check{List: events.Excluded}, 0},
+	} {
+		asked := 0
+		x := Context{TargetingKey: key, Dependencies: NewDependencies(NewSegments([]*Segment{inner, outer}))}
+		got, err := CheckMember(outer, &x)
+		for _, c := range got.Conditions {
+			asked++
+			if c.RuleID == "" {
+				t.Errorf("%s: %+v", key, c)
+			}
+		}
+		if got.Conditions = nil; err != nil || fmt.Sprint(got) != fmt.Sprint(want.check) || asked != want.asked {
+			t.Errorf("%s: %+v with %d conditions, %v; want %+v", key, got, asked, err, want)
+		}
+	}
+	var list [][]events.Condition // together they cost more than half of what an evaluation may
+	for range 150 {
+		list = append(list, all(isIn("a", "b")))
+	}
+	x := Context{Attributes: map[string]any{"a": strings.Repeat("a", 1<<20)}}
+	if got, err := CheckMember(segmentOf(t, "costly", 0, segmentRules(list...)), &x); err != nil || got.Member {
+		t.Errorf("%v, %v", got.Member, err)
 	}
 }
 

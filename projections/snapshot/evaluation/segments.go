@@ -4,10 +4,7 @@ import (
 	"iter"
 	"slices"
 	"sort"
-	"strings"
 	"time"
-
-	"flagledger/events/state"
 )
 
 // Segments are the segments of a tenant at one moment, those included that were deleted while rules referred to them.
@@ -19,21 +16,7 @@ type Segments struct {
 
 // NewSegments returns segments, of which no two have the same key.
 func NewSegments(list []*Segment) *Segments {
-	s := &Segments{list: slices.SortedFunc(slices.Values(list), func(a, b *Segment) int {
-		return strings.Compare(a.state.Key, b.state.Key)
-	})}
-	s.graph = newGraph(s)
-	return s
-}
-
-func (s *Segments) keys() iter.Seq[string] {
-	return func(yield func(string) bool) {
-		for _, segment := range s.All() {
-			if !yield(segment.state.Key) {
-				return
-			}
-		}
-	}
+	return (*Segments)(nil).With(list...)
 }
 
 func (s *Segments) edges(key string) iter.Seq[edge] {
@@ -93,25 +76,21 @@ func (s *Segments) All() []*Segment {
 	return s.list
 }
 
-// With returns the segments with one that replaces that with its key, or is added.
-func (s *Segments) With(next *Segment) *Segments {
-	if s == nil {
-		s = &Segments{}
+// With returns the segments with some that replace those with their keys, or are added.
+func (s *Segments) With(list ...*Segment) *Segments {
+	if len(list) == 0 {
+		return s
 	}
-	key := next.state.Key
-	before := s.find(key)
-	changed := &Segments{list: slices.Clone(s.list)}
-	if i := s.place(key); before != nil {
-		changed.list[i] = next
-	} else {
-		changed.list = slices.Insert(changed.list, i, next)
+	changed, keys := &Segments{list: slices.Clone(s.All())}, make([]string, len(list))
+	for i, next := range list {
+		keys[i] = next.state.Key
+		if at := changed.place(keys[i]); changed.find(keys[i]) != nil {
+			changed.list[at] = next
+		} else {
+			changed.list = slices.Insert(changed.list, at, next)
+		}
 	}
-	var uses []state.SegmentUse
-	existed := false
-	if before != nil {
-		uses, existed = before.state.Uses, before.state.Exists
-	}
-	changed.graph = s.graph.with(changed, key, existed != next.state.Exists || !slices.Equal(uses, next.state.Uses))
+	changed.follow(s, keys...)
 	return changed
 }
 
@@ -123,13 +102,30 @@ func (s *Segments) Without(key string) *Segments {
 	changed := &Segments{list: slices.Clone(s.list)}
 	i := s.place(key)
 	changed.list = slices.Delete(changed.list, i, i+1)
-	changed.graph = s.graph.with(changed, key, true)
+	changed.follow(s, key)
 	return changed
 }
 
+// follow makes the graph of that of the segments before some of them changed.
+func (s *Segments) follow(before *Segments, changed ...string) {
+	var g graph
+	if before != nil {
+		g = before.graph
+	}
+	s.graph = g.with(before, s, changed...)
+}
+
 // LeadingTo returns the key of a segment, and those of the segments whose rules refer to it, also through others.
-func (s *Segments) LeadingTo(key string) []string { return leadingTo(key, incoming(s)) }
+func (s *Segments) LeadingTo(key string) []string { return ancestors(s.predecessors, key) }
+
+// predecessors returns the keys of the segments whose rules refer to one.
+func (s *Segments) predecessors(key string) []string {
+	if s == nil {
+		return nil
+	}
+	return s.graph.predecessorsOf(key)
+}
 
 // Reach returns the segments that some keys lead to, directly or through others, by key. Of a missing one it has the
 // key alone.
-func (s *Segments) Reach(keys []string) []string { return reach(led(s), keys...) }
+func (s *Segments) Reach(keys []string) []string { return reachable(successors(s), keys...) }

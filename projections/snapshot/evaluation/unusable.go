@@ -18,14 +18,21 @@ type limits struct {
 // because they close a cycle or exceed a limit. out and in return what a node leads to and what leads to it directly.
 func unusable(out, in func(key string) []string, from string, keys []string, most limits) map[string]string {
 	found := map[string]string{}
-	before := longestChain(from, in) // ends with from once it is reversed
+	before := longestChains(in)(from) // ends with from once it is reversed
 	slices.Reverse(before)
+	above, isAbove := ancestors(in, from), map[string]bool{}
+	for _, key := range above {
+		isAbove[key] = true
+	}
+	longest := longestChains(out)
 	for _, key := range keys {
-		if path := path(out, key, from, map[string]bool{}); path != nil {
-			found[key] = "closes a cycle: " + arrows(append([]string{from}, path...))
-			continue
+		if isAbove[key] {
+			if path := path(out, key, from, map[string]bool{}); path != nil {
+				found[key] = "closes a cycle: " + arrows(append([]string{from}, path...))
+				continue
+			}
 		}
-		chain := append(slices.Clone(before), longestChain(key, out)...)
+		chain := append(slices.Clone(before), longest(key)...)
 		if len(chain) > most.chain {
 			found[key] = fmt.Sprintf("makes a chain of %d %s, at most %d: %s", len(chain), most.what, most.chain, arrows(chain))
 		}
@@ -39,13 +46,42 @@ func unusable(out, in func(key string) []string, from string, keys []string, mos
 		}
 		return out(key)
 	}
-	for _, key := range leadingTo(from, in) {
-		if n := len(reach(next, key)) - 1; n > most.all {
-			found[keys[len(keys)-1]] = fmt.Sprintf("makes %s lead to %d other %s, at most %d", key, n, most.what, most.all)
-			break
-		}
+	if key, n := firstBeyond(next, above, most.all); n > 0 {
+		found[keys[len(keys)-1]] = fmt.Sprintf("makes %s lead to %d other %s, at most %d", key, n, most.what, most.all)
 	}
 	return found
+}
+
+// firstBeyond returns the first of some nodes that leads to more other nodes than a limit, and to how many; 0 if there
+// is none. It asks twice for what each node leads to.
+func firstBeyond(next func(key string) []string, keys []string, most int) (string, int) {
+	all, number := reachable(next, keys...), map[string]int{}
+	for _, key := range all {
+		numberOf(number, key)
+	}
+	out := make([][]int, len(all))
+	for i, key := range all {
+		for _, to := range next(key) {
+			out[i] = append(out[i], number[to])
+		}
+	}
+	seenFrom := make([]int, len(all)) // from which of the keys a node was seen last, counted from 1
+	for i, key := range keys {
+		count := 0
+		for open := []int{number[key]}; len(open) > 0; {
+			n := open[len(open)-1]
+			if open = open[:len(open)-1]; seenFrom[n] == i+1 {
+				continue
+			}
+			seenFrom[n] = i + 1
+			count++
+			open = append(open, out[n]...)
+		}
+		if count-1 > most {
+			return key, count - 1
+		}
+	}
+	return "", 0
 }
 
 // FlagsIn are the flags of a tenant in an environment.
@@ -84,18 +120,17 @@ func (s *Segments) Unusable(from string, keys []string, maxChain int) map[string
 		}
 	}
 	if from != "" {
-		maps.Copy(found, unusable(led(s), incoming(s), from, known, limits{what: "segments", chain: maxChain}))
+		maps.Copy(found, unusable(successors(s), s.predecessors, from, known, limits{what: "segments", chain: maxChain}))
 	}
 	return found
 }
 
 func arrows(keys []string) string { return strings.Join(keys, " → ") }
 
-// longestChain returns the longest chain that begins with a key. In a cycle, which only changes at once on several
-// nodes make, it may be a shorter one.
-func longestChain(key string, next func(string) []string) []string {
+// longestChains returns a function that returns the longest chain that begins with a key. It remembers what it has
+// found. In a cycle, which only changes at once on several nodes make, it may be a shorter one.
+func longestChains(next func(string) []string) (longest func(key string) []string) {
 	known := map[string][]string{} // nil while it is being found
-	var longest func(key string) []string
 	longest = func(key string) []string {
 		if chain, seen := known[key]; seen {
 			return chain
@@ -110,7 +145,7 @@ func longestChain(key string, next func(string) []string) []string {
 		known[key] = append([]string{key}, rest...)
 		return known[key]
 	}
-	return longest(key)
+	return longest
 }
 
 // path returns the keys on a way from one node to another, nil if there is none.
