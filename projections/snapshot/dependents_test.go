@@ -96,3 +96,39 @@ func TestChangeNamesDependents(t *testing.T) {
 		t.Errorf("a cycle is usable: %v", got)
 	}
 }
+
+// The names of dependents that all changes have together are limited: older changes have none.
+func TestOldChangesNameNoDependents(t *testing.T) {
+	s := newScribe()
+	segment := events.SegmentStream("t", "beta")
+	s.page(segment, events.SegmentCreated{TenantID: "t", Key: "beta", ID: "beta"})
+	for i := range MaxNamedFlags {
+		s.flag("t", fmt.Sprintf("f%03d", i), three, on, ruled(asksFor("beta")))
+	}
+	l := s.listen("t", production.ID)
+	const kept = maxNamedDependents / MaxNamedFlags
+	changeOften := func(n int) (changes []Change) {
+		for range n {
+			s.page(segment, events.SegmentMembersAdded{List: events.Included, Members: []string{"ada"}})
+		}
+		return l.Next().Changes
+	}
+	for i, c := range changeOften(kept + 3) {
+		if many := i < 3; c.Dependents.Many != many || many != (len(c.Dependents.Flags) == 0) {
+			t.Errorf("change %d names %d flags, many %v", i, len(c.Dependents.Flags), c.Dependents.Many)
+		}
+	}
+	s.flag("t", "one-too-many", three, on, ruled(asksFor("beta")))
+	l.Next()
+	for _, c := range changeOften(2) {
+		if !c.Dependents.Many || len(c.Dependents.Flags) > 0 {
+			t.Errorf("a change of too many flags names %d", len(c.Dependents.Flags))
+		}
+	}
+	s.changes.size = len(s.changes.ring) // each further change takes the place of one
+	s.flag("t", "one-too-many", events.FlagDeleted{})
+	changeOften(2 * s.changes.size)
+	if n := s.changes.named; n != kept*MaxNamedFlags {
+		t.Errorf("%d names are counted, want %d", n, kept*MaxNamedFlags)
+	}
+}

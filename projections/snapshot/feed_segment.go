@@ -122,7 +122,5 @@ func (r *Replica) showSegmentOf(key string, next *state.Segment) {
 		r.faults.Add(1)
 	}
 	r.tenant.flagsChanged.Store(new(r.Position()))
-	r.changes.add(r.tenant, Change{
-		Time: next.UpdatedAt, Version: next.Version, Deleted: !next.Exists, Dependents: r.tenant.segmentChange(key),
-	})
+	r.changes.add(r.tenant, Change{Time: next.UpdatedAt, Dependents: r.tenant.segmentChange(key)})
 }

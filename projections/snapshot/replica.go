@@ -348,7 +348,7 @@ func (r *Replica) addChange(c Change) {
 	r.changes.add(r.tenant, c)
 	all := func(string) bool { return true }
 	if dependents := r.tenant.flagChange(c.Key, all); dependents != nil && c.Environment != versionOnly {
-		r.changes.add(r.tenant, Change{Time: c.Time, Version: c.Version, Deleted: c.Deleted, Dependents: dependents})
+		r.changes.add(r.tenant, Change{Time: c.Time, Dependents: dependents})
 	}
 }
 

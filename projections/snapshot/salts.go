@@ -161,8 +161,5 @@ func (s *Snapshot) setSalt(t *Tenant, key string) {
 	next := segment.State().Clone()
 	next.Salt = known.plain
 	_ = t.showSegment(&next) // reported when the rules came
-	s.changes.add(t, Change{
-		Position: s.Position(), Time: next.UpdatedAt, Version: next.Version, Deleted: !next.Exists,
-		Dependents: t.segmentChange(key),
-	})
+	s.changes.add(t, Change{Position: s.Position(), Time: next.UpdatedAt, Dependents: t.segmentChange(key)})
 }

@@ -128,10 +128,7 @@ func (s *Snapshot) applySegment(run []events.Recorded, fault func(events.Recorde
 	if next.Exists != existed || !slices.Equal(next.Uses, uses) {
 		s.broken.mark(t)
 	}
-	s.changes.add(t, Change{
-		Position: last.Position, Time: last.At, Version: next.Version, Deleted: !next.Exists,
-		Dependents: t.segmentChange(key),
-	})
+	s.changes.add(t, Change{Position: last.Position, Time: last.At, Dependents: t.segmentChange(key)})
 }
 
 // showSegment shows a state of a segment, which nothing changes from then on. A deleted one stays while rules refer to
