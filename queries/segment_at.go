@@ -61,7 +61,7 @@ func (q *Queries) SegmentStateAt(
 			return nil, classify(err)
 		}
 	}
-	if live, ok := tenant.Segments().Last(key); ok && live.State().Version == version {
+	if live, ok := tenant.Segments().Find(key); ok && live.State().Version == version {
 		return live.State(), nil
 	}
 	stream := events.SegmentStream(tenant.ID(), key)
@@ -93,19 +93,6 @@ func (q *Queries) foldSegment(ctx context.Context, stream string, version events
 		}
 	}
 	return nil, ErrNotFound
-}
-
-// SegmentsAt returns the segments that some keys lead to, as they were at a time. It waits until they are current.
-func (q *Queries) SegmentsAt(
-	ctx context.Context, tenant *snapshot.Tenant, keys []string, at time.Time,
-) (*evaluation.Segments, error) {
-	if len(keys) == 0 {
-		return nil, nil
-	}
-	if err := q.WaitUntilCurrent(ctx, at, "segment."); err != nil {
-		return nil, err
-	}
-	return q.AddSegmentsAt(ctx, tenant, nil, keys, at)
 }
 
 // AddSegmentsAt adds the segments that some keys lead to, as they were at a time, to others of that time. Call

@@ -227,8 +227,11 @@ func (t *Tenant) showFlag(key string, before, after *Flag, last *state.Flag) {
 	}
 	had = slices.DeleteFunc(had, func(on dependency) bool { return slices.Contains(has, on) })
 	t.dependents.remove(key, had)
-	var unused []string
+	var unused, segments []string
 	for _, on := range had {
+		if on.segmentKey != "" {
+			segments = append(segments, on.segmentKey)
+		}
 		if on.flagKey != "" && !t.dependents.requires(on.flagKey) && t.Dependencies().Find(on.flagKey) != nil {
 			unused = append(unused, on.flagKey)
 		}
@@ -236,6 +239,7 @@ func (t *Tenant) showFlag(key string, before, after *Flag, last *state.Flag) {
 	if len(unused) > 0 {
 		t.dependencies.Store(t.Dependencies().WithoutRequired(unused...))
 	}
+	t.dropUnused(segments...)
 }
 
 // removeEnvironment drops what flags depend on in a deleted environment alone.
@@ -250,6 +254,11 @@ func (t *Tenant) removeEnvironment(id string) {
 	if len(unused) > 0 {
 		t.dependencies.Store(t.Dependencies().WithoutRequired(unused...))
 	}
+	var segments []string
+	for _, s := range t.Segments().All() {
+		segments = append(segments, s.State().Key)
+	}
+	t.dropUnused(segments...)
 }
 
 // showRequired shows the flags that others require, of a tenant whose flags are there.

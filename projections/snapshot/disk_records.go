@@ -229,6 +229,9 @@ func (s *Snapshot) add(r record) error {
 	}
 	if r.Segment != nil {
 		saved := r.Segment.state()
+		if !saved.Exists { // earlier releases wrote all of it
+			saved = deletedSegment(saved)
+		}
 		compiled, err := evaluation.CompileSegment(saved, nil)
 		if err != nil {
 			return err

@@ -24,7 +24,7 @@ var memberLists = []events.MemberList{events.Included, events.Excluded}
 // newSegmentUpdate returns the update from one state, nil for none, to another.
 func newSegmentUpdate(before, after *state.Segment) *SegmentUpdate {
 	u := &SegmentUpdate{State: withoutMembers(after)}
-	if before == nil {
+	if before == nil || !after.Exists {
 		before = &state.Segment{}
 	}
 	u.From = before.Version

@@ -34,7 +34,7 @@ type replicaState struct {
 	flags       map[string]*state.Flag
 	deleted     map[string]*state.Flag // that others require
 	keys        map[string]*EvaluationKey
-	segments    map[string]*state.Segment
+	segments    map[string]*state.Segment // also deleted ones that rules refer to
 }
 
 func newReplicaState(environment FeedEnvironment) replicaState {
@@ -203,9 +203,10 @@ type changedKeys struct{ flags, segments map[string]bool }
 func (r *Replica) show(changed changedKeys) {
 	delete(changed.flags, "")
 	delete(changed.segments, "")
+	exists := func(key string) bool { return r.current.segments[key] != nil && r.current.segments[key].Exists }
 	eachChanged(changed.segments, func(key string) {
-		if segment := r.current.segments[key]; segment != nil {
-			r.showSegmentOf(key, segment)
+		if exists(key) {
+			r.showSegmentOf(key, r.current.segments[key])
 		}
 	})
 	shown := map[string]bool{}
@@ -228,9 +229,13 @@ func (r *Replica) show(changed changedKeys) {
 		}
 	})
 	eachChanged(changed.segments, func(key string) {
-		if r.current.segments[key] == nil {
-			r.showSegmentOf(key, nil)
+		if !exists(key) {
+			r.showSegmentOf(key, r.current.segments[key])
 		}
+	})
+	maps.DeleteFunc(r.current.segments, func(key string, _ *state.Segment) bool {
+		_, used := r.tenant.Segments().Last(key)
+		return !used
 	})
 	maps.DeleteFunc(r.current.deleted, func(key string, _ *state.Flag) bool { return !r.tenant.dependents.requires(key) })
 }
