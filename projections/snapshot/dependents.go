@@ -439,8 +439,11 @@ func (t *Tenant) DependenciesChanged(flagKey string) (newest time.Time) {
 		}
 	}
 	for id := range f.Targeted() {
-		segments := f.Segments(id)
-		for _, key := range d.Reach(&f.Flag, id) {
+		segments, required := f.Segments(id), d.Reach(&f.Flag, id)
+		if len(segments)+len(required) == 0 || !t.hasEnvironment(id) {
+			continue
+		}
+		for _, key := range required {
 			if required := d.Find(key); required != nil {
 				note(required.State().UpdatedAt)
 				segments = append(segments[:len(segments):len(segments)], required.Segments(id)...)

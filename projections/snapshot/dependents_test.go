@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"strings"
 	"testing"
+	"time"
 
 	"flagledger/events"
 	"flagledger/projections/snapshot/evaluation"
@@ -94,6 +95,23 @@ func TestChangeNamesDependents(t *testing.T) {
 	expect(t, "of a flag that nobody requires", heard(l), "other")
 	if got := tenant.UnusablePrerequisites("base", production.ID, []string{"top"}); len(got) != 1 {
 		t.Errorf("a cycle is usable: %v", got)
+	}
+}
+
+// The compiled flag still has the rules of a deleted environment, until the flag changes.
+func TestDependenciesOfDeletedEnvironmentsDoNotChangeFlag(t *testing.T) {
+	s := newScribe()
+	s.flag("t", "a", three, on, ruled(asksFor("beta")))
+	e := recorded(events.SegmentStream("t", "beta"), 1, events.SegmentCreated{TenantID: "t", Key: "beta", ID: "beta"})
+	e.At = time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
+	s.applyAll([]events.Recorded{e})
+	tenant, _ := s.Tenant("t")
+	if at := tenant.DependenciesChanged("a"); !at.Equal(e.At) {
+		t.Errorf("the segment changed at %v", at)
+	}
+	s.page(events.TenantStream("t"), events.EnvironmentDeleted{Environment: production})
+	if at := tenant.DependenciesChanged("a"); !at.IsZero() {
+		t.Errorf("without the environment, dependencies changed at %v", at)
 	}
 }
 

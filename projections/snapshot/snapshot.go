@@ -404,6 +404,7 @@ func (s *Snapshot) applyTenant(e events.Recorded, fact events.TenantFact) error 
 	if fact, deleted := fact.(events.EnvironmentDeleted); deleted {
 		t.removeEnvironment(fact.Environment.ID)
 		t.flagsChanged.Store(&e.Position) // drops its usage times too
+		s.broken.mark(t)
 	}
 	s.changes.notifyAccess(t)
 	return nil

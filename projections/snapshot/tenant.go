@@ -128,6 +128,10 @@ func (t *Tenant) Environment(name string) (state.Environment, bool) {
 	return state.Environment{}, false
 }
 
+func (t *Tenant) hasEnvironment(id string) bool {
+	return slices.ContainsFunc(t.Environments(), func(e events.EnvironmentRef) bool { return e.ID == id })
+}
+
 // Environments returns the tenant's environments in its order. The caller must not change them.
 func (t *Tenant) Environments() []events.EnvironmentRef { return t.state.Load().Environments }
 
