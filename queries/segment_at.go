@@ -127,7 +127,7 @@ func (q *Queries) AddSegmentsAt(
 func (q *Queries) compiledSegmentAt(
 	ctx context.Context, tenant *snapshot.Tenant, key string, at time.Time,
 ) (*evaluation.Segment, error) {
-	if live, ok := tenant.Segments().Last(key); ok && !live.State().UpdatedAt.After(at) {
+	if live, ok := tenant.Segments().Last(key); ok && !live.State().UpdatedAt.After(at) && !live.State().SaltMissing {
 		return live, nil
 	}
 	then, err := q.SegmentStateAt(ctx, tenant, key, Moment{At: at})
@@ -184,6 +184,6 @@ func (q *Queries) WithSalt(ctx context.Context, s *state.Segment) (*state.Segmen
 		return nil, fmt.Errorf("%w: %w", ErrUnavailable, err)
 	}
 	salted := s.Clone()
-	salted.Salt = salt
+	salted.Salt, salted.SaltMissing = salt, false
 	return &salted, nil
 }

@@ -64,6 +64,7 @@ func (s *savedSegment) state() *state.Segment {
 func saveSegment(s *state.Segment) *savedSegment {
 	saved := &savedSegment{*s, s.Included.List(0, 0), s.Excluded.List(0, 0)}
 	saved.State.Included, saved.State.Excluded, saved.State.Salt = state.Members{}, state.Members{}, nil
+	saved.State.SaltMissing = false
 	return saved
 }
 

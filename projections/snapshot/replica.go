@@ -153,7 +153,7 @@ func (r *Replica) replace(next replicaState) {
 	for key, segment := range next.segments {
 		was := before.segments[key]
 		changed.segments[key] = was == nil || was.Version != segment.Version || was.ID != segment.ID ||
-			!bytes.Equal(was.Salt, segment.Salt)
+			!bytes.Equal(was.Salt, segment.Salt) || was.SaltMissing != segment.SaltMissing
 	}
 	for key := range before.flags {
 		changed.flags[key] = next.flags[key] == nil

@@ -119,7 +119,7 @@ func (s *Snapshot) applySegment(run []events.Recorded, fault func(events.Recorde
 		s.salts.known.Delete(saltID)
 	}
 	if next.Exists && next.Private && next.Salt == nil {
-		next.Salt = s.salts.ofSegment(next.SaltID)
+		next.Salt, next.SaltMissing = s.salts.ofSegment(next.SaltID)
 	}
 	if err := t.showSegment(&next); err != nil {
 		fault(last, err)
