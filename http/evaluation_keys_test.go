@@ -405,6 +405,19 @@ func TestStreamsOfBrowserKeys(t *testing.T) {
 			nodetest.Same(t, "of a flag that is hidden", l.next().flags(), "hidden 6 deleted")
 			nodetest.Same(t, "another page's stream", browser(me.Service.Anonymous(), "https://evil.example", "GET", path, nil).Status, 403)
 		},
+		"name dependents of their environment alone": func(t *testing.T, me *nodetest.Client) {
+			createSegment(me, "beta", "")
+			me.Call("POST", "/api/v1/tenants/"+me.Tenant+"/environments", `{"environment":"staging"}`).Want(201)
+			flagFor(me, "hidden-here", "beta")
+			me.CreateFlag("seen-elsewhere", map[string]any{"clientSide": true})
+			rule := strings.TrimSuffix(ofSegment("beta"), "}") + `,"serve":{"value":true}}`
+			me.SetRules("seen-elsewhere", `{"rules":[`+rule+`]}`, "X-Environment", "staging").Want(200)
+			_, page := createKey(me, "browser", nil)
+			l := listen(page)
+			members(me, "beta", `{"list":"included","add":["ada"]}`).Want(200)
+			me.Call("PATCH", nodetest.FlagPath("seen-elsewhere"), `{"name":"x"}`).Want(200)
+			nodetest.Same(t, "an event", l.next().flags(), "seen-elsewhere 3")
+		},
 		"end with the key": func(t *testing.T, me *nodetest.Client) {
 			twoFlags(me)
 			key, page := createKey(me, "browser", nil)

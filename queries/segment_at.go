@@ -61,7 +61,7 @@ func (q *Queries) SegmentStateAt(
 			return nil, classify(err)
 		}
 	}
-	if live, ok := tenant.Segments().Last(key); ok && live.State().Version == version {
+	if live, ok := tenant.Segments().Find(key); ok && live.State().Version == version {
 		return live.State(), nil
 	}
 	stream := events.SegmentStream(tenant.ID(), key)
@@ -93,19 +93,6 @@ func (q *Queries) foldSegment(ctx context.Context, stream string, version events
 		}
 	}
 	return nil, ErrNotFound
-}
-
-// SegmentsAt returns the segments that some keys lead to, as they were at a time. It waits until they are current.
-func (q *Queries) SegmentsAt(
-	ctx context.Context, tenant *snapshot.Tenant, keys []string, at time.Time,
-) (*evaluation.Segments, error) {
-	if len(keys) == 0 {
-		return nil, nil
-	}
-	if err := q.WaitUntilCurrent(ctx, at, "segment."); err != nil {
-		return nil, err
-	}
-	return q.AddSegmentsAt(ctx, tenant, nil, keys, at)
 }
 
 // AddSegmentsAt adds the segments that some keys lead to, as they were at a time, to others of that time. Call
@@ -141,7 +128,7 @@ func (q *Queries) AddSegmentsAt(
 func (q *Queries) compiledSegmentAt(
 	ctx context.Context, tenant *snapshot.Tenant, key string, at time.Time,
 ) (*evaluation.Segment, error) {
-	if live, ok := tenant.Segments().Last(key); ok && !live.State().UpdatedAt.After(at) {
+	if live, ok := tenant.Segments().Last(key); ok && !live.State().UpdatedAt.After(at) && !live.State().SaltMissing {
 		return live, nil
 	}
 	then, err := q.SegmentStateAt(ctx, tenant, key, Moment{At: at})
@@ -198,6 +185,6 @@ func (q *Queries) WithSalt(ctx context.Context, s *state.Segment) (*state.Segmen
 		return nil, fmt.Errorf("%w: %w", ErrUnavailable, err)
 	}
 	salted := s.Clone()
-	salted.Salt = salt
+	salted.Salt, salted.SaltMissing = salt, false
 	return &salted, nil
 }

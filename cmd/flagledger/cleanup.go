@@ -37,7 +37,7 @@ func (c cleanupCommand) Run(ctx context.Context) error {
 		if err := read.HasTenant(ctx, c.Tenant); err != nil {
 			return err
 		}
-		dependencies := newDependencyReader(c.Tenant, store)
+		dependencies := newDependencyReader(ctx, c.Tenant, store)
 		stale.DependenciesChanged = func(flagKey string) time.Time { return dependencies.changed(ctx, flagKey) }
 		list, err := read.Cleanup(ctx, c.Tenant, stale, events.Position{}, queries.Page{})
 		if err != nil {
@@ -62,19 +62,23 @@ func (c cleanupCommand) Run(ctx context.Context) error {
 // dependencyReader reads the flags and segments that flags depend on from their facts.
 type dependencyReader struct {
 	tenantID string
+	tenant   state.Tenant
 	store    events.Store
 	flags    map[string]*state.Flag // by key
 	segments map[string]*state.Segment
 	err      error // the first
 }
 
-func newDependencyReader(tenantID string, store events.Store) *dependencyReader {
-	return &dependencyReader{
+func newDependencyReader(ctx context.Context, tenantID string, store events.Store) *dependencyReader {
+	r := &dependencyReader{
 		tenantID: tenantID, store: store, flags: map[string]*state.Flag{}, segments: map[string]*state.Segment{},
 	}
+	r.fold(ctx, events.TenantStream(tenantID), r.tenant.Apply)
+	return r
 }
 
-// changed returns when a flag last changed that a flag requires, or a segment that rules lead to; zero without one.
+// changed returns when a flag last changed that a flag requires, or a segment that rules lead to, in environments that
+// the tenant has; zero without one.
 func (r *dependencyReader) changed(ctx context.Context, flagKey string) (newest time.Time) {
 	note := func(at time.Time) {
 		if at.After(newest) {
@@ -83,10 +87,9 @@ func (r *dependencyReader) changed(ctx context.Context, flagKey string) (newest 
 	}
 	f := r.flag(ctx, flagKey)
 	var segments []string
-	for _, rules := range f.Rules {
-		segments = append(segments, state.SegmentsOf(rules)...)
-	}
-	for id := range f.Prerequisites {
+	for _, e := range r.tenant.Environments {
+		id := e.ID
+		segments = append(segments, state.SegmentsOf(f.Rules[id])...)
 		eachReached(f.RequiredFlags(id), func(key string) []string {
 			required := r.flag(ctx, key)
 			note(required.UpdatedAt)

@@ -52,6 +52,11 @@ func TestCleanupReadsWhenDependenciesChanged(t *testing.T) {
 		value, _ := json.Marshal(key)
 		return []events.Rule{{ID: "r", Conditions: []events.Condition{{Op: events.InSegment, Values: []json.RawMessage{value}}}}}
 	}
+	gone := events.EnvironmentRef{ID: "gone", Name: "gone"}
+	h.write(events.TenantStream("t"), "", events.TenantCreated{ID: "t", Name: "t"})
+	for _, added := range []events.EnvironmentRef{{ID: "e", Name: "e"}, gone} {
+		h.write(events.TenantStream("t"), "", events.EnvironmentAdded{Environment: added})
+	}
 	for _, key := range []string{"outer", "inner", "other"} {
 		h.write(events.SegmentStream("t", key), "", events.SegmentCreated{TenantID: "t", Key: key, ID: key, Name: key})
 	}
@@ -63,12 +68,16 @@ func TestCleanupReadsWhenDependenciesChanged(t *testing.T) {
 	rules := uses("outer")
 	rules[0].Serve.Value = []byte(`true`)
 	h.write(events.FlagStream("t", "k"), "", events.ChangeRules(events.EnvironmentRef{ID: "e", Name: "e"}, nil, rules))
+	elsewhere := uses("other")
+	elsewhere[0].Serve.Value = []byte(`true`)
+	h.write(events.FlagStream("t", "k"), "", events.ChangeRules(gone, nil, elsewhere))
+	h.write(events.TenantStream("t"), "", events.EnvironmentDeleted{Environment: gone})
 	changed := h.at
 	h.write(events.SegmentStream("t", "inner"), "", events.SegmentMembersAdded{List: events.Included, Members: []string{"ada"}})
 	h.write(events.SegmentStream("t", "other"), "", events.SegmentDeleted{})
 	check := func(want map[string]time.Time) {
 		t.Helper()
-		r := newDependencyReader("t", h.store)
+		r := newDependencyReader(t.Context(), "t", h.store)
 		for key, want := range want {
 			if got := r.changed(t.Context(), key); !got.Equal(want) || r.err != nil {
 				t.Errorf("dependencies of %s changed at %v (%v), want %v", key, got, r.err, want)

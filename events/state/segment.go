@@ -26,8 +26,10 @@ type Segment struct {
 	ChangedAt      time.Time       `json:"-"` // the time of the last event by the clock of its node; commands use it
 	// Salt is that of a private segment's lists, whose hashes match nobody without it. No fact has it: who evaluates the
 	// segment sets it.
-	Salt       []byte       `json:"salt,omitempty"`
-	LastChange MemberChange `json:"-"`
+	Salt []byte `json:"salt,omitempty"`
+	// SaltMissing is set while the salt could not be loaded: answers may be others once it is.
+	SaltMissing bool         `json:"saltMissing,omitempty"`
+	LastChange  MemberChange `json:"-"`
 }
 
 // MemberChange counts what the last request that changed members has changed.

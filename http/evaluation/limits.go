@@ -6,6 +6,7 @@ import (
 	"flagledger/events"
 	"flagledger/http/quota"
 	"flagledger/http/rest"
+	"flagledger/projections/snapshot"
 )
 
 // ListLimits lists the limits of evaluations and streams.
@@ -17,7 +18,7 @@ func ListLimits() []events.Limit {
 		of("an explanation's values",
 			fmt.Sprintf("%s each, %s in all", events.SizeText(maxActual), events.SizeText(allActual)), 0, "cut"),
 		of("a signed context", events.SizeText(maxContext), 401, ""),
-		of("flags that an event of a stream names", events.CountText(maxNamedFlags), 0, "clients fetch all"),
+		of("flags that an event of a stream names", events.CountText(snapshot.MaxNamedFlags), 0, "clients fetch all"),
 		of("a stream of changes", events.PeriodText(streams.MaxAge), 0, "clients connect again"),
 		events.FieldLimit(maxReported, "counts", 422, "counts"),
 		rest.ConcurrencyLimit("streams of changes", events.CountText(streams.PerTenant), "tenant", 429, ""),

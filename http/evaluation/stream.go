@@ -46,8 +46,6 @@ const (
 	browserStreamsPercent = 80
 	// browserStreamsPerNetwork limits the streams with a tenant's browser keys of a client network.
 	browserStreamsPerNetwork = 100
-	// maxNamedFlags limits the flags that an event names. If more have changed, fetching all is cheaper.
-	maxNamedFlags = 500
 	// Clients reconnect after a random time of 1 to 3 s, so that a stopping node's clients do not all reconnect at once.
 	minReconnect, maxReconnect = 1000, 3000
 )
@@ -273,7 +271,7 @@ func refetch(id string, p *rest.Principal, list []snapshot.Change) streamEvent {
 				e.Flags[i] = flag
 				continue
 			}
-			if len(e.Flags) == maxNamedFlags {
+			if len(e.Flags) == snapshot.MaxNamedFlags {
 				e.Flags = nil
 				return e
 			}
@@ -297,7 +295,7 @@ func changedFlags(p *rest.Principal, c *snapshot.Change) (flags []changedFlag) {
 		add(c.Key, c.Environment, c.Version, c.Deleted)
 		return flags
 	}
-	for _, f := range c.Dependents.In(p.Environment.ID).Flags {
+	for _, f := range c.Dependents.Flags {
 		add(f.Key, f.EnvironmentID, f.Version, false)
 	}
 	return flags

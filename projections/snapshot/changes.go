@@ -20,12 +20,16 @@ type Change struct {
 	Deleted     bool
 	// ClientSide says whether browsers see the flag after the change, WasClientSide whether they did before.
 	ClientSide, WasClientSide bool
-	// Dependents is set for a change of what flags depend on, which has no Key.
+	// Dependents is set for a change of what flags depend on, which has no Key, Version or Deleted.
 	Dependents *DependentsChange
 }
 
-// maxChanges limits the changes of all tenants that returning listeners can resume from: about 3 MB.
-const maxChanges = 1 << 15
+const (
+	// maxChanges limits the changes of all tenants that returning listeners can resume from: about 3 MB.
+	maxChanges = 1 << 15
+	// maxNamedDependents limits the dependents that these changes name: about 6 MB. Older changes name none.
+	maxNamedDependents = 1 << 17
+)
 
 // changes caches the latest changes and wakes listeners.
 type changes struct {
@@ -33,6 +37,8 @@ type changes struct {
 	size            int             // the largest size of ring
 	ring            []numbered      // change n is at (n-1) % size
 	count           uint64          // the number of the last change
+	named           int             // how many dependents the changes in ring name
+	unnamed         uint64          // changes up to this number name no dependents
 	evictedPosition events.Position // of the last change dropped from ring
 	position        events.Position // listeners were informed of all changes up to it
 	start           events.Position // the snapshot started here from its copy on disk: earlier changes are unknown
@@ -143,16 +149,40 @@ func (c *changes) publish(a announcement) {
 		if len(c.ring) < c.size {
 			c.ring = append(c.ring, entry)
 		} else {
+			if c.unnamed+uint64(c.size) == c.count {
+				c.dropNames()
+			}
 			at := &c.ring[c.count%uint64(c.size)]
 			c.evictedPosition, *at = at.Position, entry
 		}
 		c.count++
+		for c.named += entry.dependents(); c.named > maxNamedDependents; {
+			c.dropNames()
+		}
 		n.tenant.feed.last = c.count
 		n.tenant.feed.wake()
 		n.tenant.feed.endWaits()
 	}
 	c.position = a.position
 	c.hold(a.position)
+}
+
+// dropNames drops the names of dependents from the oldest change that may have some.
+func (c *changes) dropNames() {
+	c.unnamed++
+	oldest := &c.ring[(c.unnamed-1)%uint64(c.size)]
+	if n := oldest.dependents(); n > 0 {
+		c.named -= n
+		oldest.Dependents = &DependentsChange{SegmentKey: oldest.Dependents.SegmentKey, Many: true}
+	}
+}
+
+// dependents counts the dependents that a change names.
+func (c *Change) dependents() int {
+	if c.Dependents == nil {
+		return 0
+	}
+	return len(c.Dependents.Flags)
 }
 
 // begin drops the changes before a position. Listeners at another position get a gap.
@@ -271,8 +301,8 @@ func (l *Listener) Next() Update {
 		if entry.Position.Compare(l.position) <= 0 {
 			break
 		}
-		if l.concerns(&entry.Change) {
-			update.Changes = append(update.Changes, entry.Change)
+		if change, ok := l.part(entry.Change); ok {
+			update.Changes = append(update.Changes, change)
 		}
 		n = entry.before
 	}
@@ -281,12 +311,17 @@ func (l *Listener) Next() Update {
 	return update
 }
 
-// concerns reports whether a change is in the listener's environment.
-func (l *Listener) concerns(c *Change) bool {
-	if c.Dependents != nil {
-		return l.feed || c.Dependents.In(l.environment) != nil
+// part returns the part of a change that is in the listener's environment, and false if there is none.
+func (l *Listener) part(c Change) (Change, bool) {
+	switch {
+	case c.Dependents == nil:
+		return c, l.environment == "" || c.Environment == "" || c.Environment == l.environment
+	case l.feed:
+		return c, true
+	default:
+		c.Dependents = c.Dependents.In(l.environment)
+		return c, c.Dependents != nil
 	}
-	return l.environment == "" || c.Environment == "" || c.Environment == l.environment
 }
 
 // Await waits until the snapshot holds a tenant's change at a position that another node announced, or until ctx ends.

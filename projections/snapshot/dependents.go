@@ -103,6 +103,17 @@ func (d *dependents) of(list ...dependency) []string {
 	return slices.Sorted(maps.Keys(flags))
 }
 
+// each calls visit with the keys of the flags that have a dependency, until visit returns false.
+func (d *dependents) each(on dependency, visit func(flagKey string) bool) {
+	d.mu.RLock()
+	defer d.mu.RUnlock()
+	for key := range d.flags[on] {
+		if !visit(key) {
+			return
+		}
+	}
+}
+
 // all returns the sorted keys of the flags that have dependencies.
 func (d *dependents) all() []string {
 	d.mu.RLock()
@@ -216,8 +227,11 @@ func (t *Tenant) showFlag(key string, before, after *Flag, last *state.Flag) {
 	}
 	had = slices.DeleteFunc(had, func(on dependency) bool { return slices.Contains(has, on) })
 	t.dependents.remove(key, had)
-	var unused []string
+	var unused, segments []string
 	for _, on := range had {
+		if on.segmentKey != "" {
+			segments = append(segments, on.segmentKey)
+		}
 		if on.flagKey != "" && !t.dependents.requires(on.flagKey) && t.Dependencies().Find(on.flagKey) != nil {
 			unused = append(unused, on.flagKey)
 		}
@@ -225,6 +239,7 @@ func (t *Tenant) showFlag(key string, before, after *Flag, last *state.Flag) {
 	if len(unused) > 0 {
 		t.dependencies.Store(t.Dependencies().WithoutRequired(unused...))
 	}
+	t.dropUnused(segments...)
 }
 
 // removeEnvironment drops what flags depend on in a deleted environment alone.
@@ -239,6 +254,11 @@ func (t *Tenant) removeEnvironment(id string) {
 	if len(unused) > 0 {
 		t.dependencies.Store(t.Dependencies().WithoutRequired(unused...))
 	}
+	var segments []string
+	for _, s := range t.Segments().All() {
+		segments = append(segments, s.State().Key)
+	}
+	t.dropUnused(segments...)
 }
 
 // showRequired shows the flags that others require, of a tenant whose flags are there.
@@ -312,8 +332,9 @@ func (t *Tenant) UnusablePrerequisites(flagKey, environmentID string, keys []str
 	}.Unusable(flagKey, keys)
 }
 
-// maxChangedFlags limits the flags that a change of what they depend on names.
-const maxChangedFlags = 500
+// MaxNamedFlags limits the flags that a change names, and an event of a stream. If more have changed, fetching all is
+// cheaper.
+const MaxNamedFlags = 500
 
 // DependentsChange is a change of a segment or of a flag, and which flags it may change because they depend on it.
 type DependentsChange struct {
@@ -334,7 +355,13 @@ type ChangedDependent struct {
 func (t *Tenant) segmentChange(key string) *DependentsChange {
 	change, through := &DependentsChange{SegmentKey: key}, t.Segments().LeadingTo(key)
 	for _, e := range t.Environments() {
-		t.addDependents(change, e.ID, inEach(through, e.ID)...)
+		list := make([]dependency, len(through))
+		for i, segmentKey := range through {
+			list[i] = dependency{environmentID: e.ID, segmentKey: segmentKey}
+		}
+		if t.addDependents(change, list...); change.Many {
+			break
+		}
 	}
 	return change
 }
@@ -346,8 +373,8 @@ func (t *Tenant) flagChange(key string, in func(environmentID string) bool) *Dep
 	}
 	change := &DependentsChange{}
 	for _, e := range t.Environments() {
-		if in(e.ID) {
-			t.addDependents(change, e.ID, dependency{environmentID: e.ID, flagKey: key})
+		if in(e.ID) && !change.Many {
+			t.addDependents(change, dependency{environmentID: e.ID, flagKey: key})
 		}
 	}
 	if len(change.Flags) == 0 && !change.Many {
@@ -356,34 +383,29 @@ func (t *Tenant) flagChange(key string, in func(environmentID string) bool) *Dep
 	return change
 }
 
-// inEach returns segments as dependencies in an environment.
-func inEach(segments []string, environmentID string) []dependency {
-	list := make([]dependency, len(segments))
-	for i, key := range segments {
-		list[i] = dependency{environmentID: environmentID, segmentKey: key}
+// addDependents adds the flags to a change that have one of some dependencies in one environment, also through others.
+func (t *Tenant) addDependents(to *DependentsChange, list ...dependency) {
+	before, seen := len(to.Flags), map[string]bool{}
+	for len(list) > 0 && !to.Many {
+		on := list[0]
+		list = list[1:]
+		t.dependents.each(on, func(key string) bool {
+			f, ok := t.Flag(key)
+			if !ok || seen[key] {
+				return true
+			}
+			if len(to.Flags) == MaxNamedFlags {
+				to.Flags, to.Many = nil, true
+				return false
+			}
+			seen[key] = true
+			to.Flags = append(to.Flags, ChangedDependent{key, on.environmentID, f.Version(), f.State().ClientSide})
+			list = append(list, dependency{environmentID: on.environmentID, flagKey: key})
+			return true
+		})
 	}
-	return list
-}
-
-// addDependents adds the flags to a change that have one of some dependencies in an environment, also through others.
-func (t *Tenant) addDependents(to *DependentsChange, environmentID string, list ...dependency) {
-	seen := map[string]bool{}
-	for open := t.dependents.of(list...); len(open) > 0 && !to.Many; {
-		key := open[0]
-		if open = open[1:]; seen[key] {
-			continue
-		}
-		seen[key] = true
-		f, ok := t.Flag(key)
-		if !ok {
-			continue
-		}
-		if len(to.Flags) == maxChangedFlags {
-			to.Flags, to.Many = nil, true
-			return
-		}
-		to.Flags = append(to.Flags, ChangedDependent{key, environmentID, f.Version(), f.State().ClientSide})
-		open = append(open, t.dependents.of(dependency{environmentID: environmentID, flagKey: key})...)
+	if !to.Many {
+		slices.SortFunc(to.Flags[before:], func(a, b ChangedDependent) int { return strings.Compare(a.Key, b.Key) })
 	}
 }
 
@@ -424,8 +446,11 @@ func (t *Tenant) DependenciesChanged(flagKey string) (newest time.Time) {
 		}
 	}
 	for id := range f.Targeted() {
-		segments := f.Segments(id)
-		for _, key := range d.Reach(&f.Flag, id) {
+		segments, required := f.Segments(id), d.Reach(&f.Flag, id)
+		if len(segments)+len(required) == 0 || !t.hasEnvironment(id) {
+			continue
+		}
+		for _, key := range required {
 			if required := d.Find(key); required != nil {
 				note(required.State().UpdatedAt)
 				segments = append(segments[:len(segments):len(segments)], required.Segments(id)...)

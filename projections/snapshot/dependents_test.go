@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"strings"
 	"testing"
+	"time"
 
 	"flagledger/events"
 	"flagledger/projections/snapshot/evaluation"
@@ -94,5 +95,58 @@ func TestChangeNamesDependents(t *testing.T) {
 	expect(t, "of a flag that nobody requires", heard(l), "other")
 	if got := tenant.UnusablePrerequisites("base", production.ID, []string{"top"}); len(got) != 1 {
 		t.Errorf("a cycle is usable: %v", got)
+	}
+}
+
+// The compiled flag still has the rules of a deleted environment, until the flag changes.
+func TestDependenciesOfDeletedEnvironmentsDoNotChangeFlag(t *testing.T) {
+	s := newScribe()
+	s.flag("t", "a", three, on, ruled(asksFor("beta")))
+	e := recorded(events.SegmentStream("t", "beta"), 1, events.SegmentCreated{TenantID: "t", Key: "beta", ID: "beta"})
+	e.At = time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
+	s.applyAll([]events.Recorded{e})
+	tenant, _ := s.Tenant("t")
+	if at := tenant.DependenciesChanged("a"); !at.Equal(e.At) {
+		t.Errorf("the segment changed at %v", at)
+	}
+	s.page(events.TenantStream("t"), events.EnvironmentDeleted{Environment: production})
+	if at := tenant.DependenciesChanged("a"); !at.IsZero() {
+		t.Errorf("without the environment, dependencies changed at %v", at)
+	}
+}
+
+// The names of dependents that all changes have together are limited: older changes have none.
+func TestOldChangesNameNoDependents(t *testing.T) {
+	s := newScribe()
+	segment := events.SegmentStream("t", "beta")
+	s.page(segment, events.SegmentCreated{TenantID: "t", Key: "beta", ID: "beta"})
+	for i := range MaxNamedFlags {
+		s.flag("t", fmt.Sprintf("f%03d", i), three, on, ruled(asksFor("beta")))
+	}
+	l := s.listen("t", production.ID)
+	const kept = maxNamedDependents / MaxNamedFlags
+	changeOften := func(n int) (changes []Change) {
+		for range n {
+			s.page(segment, events.SegmentMembersAdded{List: events.Included, Members: []string{"ada"}})
+		}
+		return l.Next().Changes
+	}
+	for i, c := range changeOften(kept + 3) {
+		if many := i < 3; c.Dependents.Many != many || many != (len(c.Dependents.Flags) == 0) {
+			t.Errorf("change %d names %d flags, many %v", i, len(c.Dependents.Flags), c.Dependents.Many)
+		}
+	}
+	s.flag("t", "one-too-many", three, on, ruled(asksFor("beta")))
+	l.Next()
+	for _, c := range changeOften(2) {
+		if !c.Dependents.Many || len(c.Dependents.Flags) > 0 {
+			t.Errorf("a change of too many flags names %d", len(c.Dependents.Flags))
+		}
+	}
+	s.changes.size = len(s.changes.ring) // each further change takes the place of one
+	s.flag("t", "one-too-many", events.FlagDeleted{})
+	changeOften(2 * s.changes.size)
+	if n := s.changes.named; n != kept*MaxNamedFlags {
+		t.Errorf("%d names are counted, want %d", n, kept*MaxNamedFlags)
 	}
 }

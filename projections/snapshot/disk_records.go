@@ -65,6 +65,7 @@ func (s *savedSegment) state() *state.Segment {
 func saveSegment(s *state.Segment) *savedSegment {
 	saved := &savedSegment{*s, s.Included.List(0, 0), s.Excluded.List(0, 0)}
 	saved.State.Included, saved.State.Excluded, saved.State.Salt = state.Members{}, state.Members{}, nil
+	saved.State.SaltMissing = false
 	return saved
 }
 
@@ -248,6 +249,9 @@ func (s *Snapshot) add(r record, collected *savedDependencies) error {
 	}
 	if r.Segment != nil {
 		saved := r.Segment.state()
+		if !saved.Exists { // earlier releases wrote all of it
+			saved = deletedSegment(saved)
+		}
 		compiled, err := evaluation.CompileSegment(saved, nil)
 		if err != nil {
 			return err

@@ -24,7 +24,7 @@ var memberLists = []events.MemberList{events.Included, events.Excluded}
 // newSegmentUpdate returns the update from one state, nil for none, to another.
 func newSegmentUpdate(before, after *state.Segment) *SegmentUpdate {
 	u := &SegmentUpdate{State: withoutMembers(after)}
-	if before == nil {
+	if before == nil || !after.Exists {
 		before = &state.Segment{}
 	}
 	u.From = before.Version
@@ -122,7 +122,5 @@ func (r *Replica) showSegmentOf(key string, next *state.Segment) {
 		r.faults.Add(1)
 	}
 	r.tenant.flagsChanged.Store(new(r.Position()))
-	r.changes.add(r.tenant, Change{
-		Time: next.UpdatedAt, Version: next.Version, Deleted: !next.Exists, Dependents: r.tenant.segmentChange(key),
-	})
+	r.changes.add(r.tenant, Change{Time: next.UpdatedAt, Dependents: r.tenant.segmentChange(key)})
 }

@@ -18,7 +18,7 @@ type FlagProblem struct {
 // FlagProblems returns what is wrong with the segments and the flags that a flag leads to.
 func (t *Tenant) FlagProblems(key string) (problems []FlagProblem) {
 	f, d, ok := t.FlagWithDependencies(key)
-	if !ok {
+	if !ok || len(f.dependencies()) == 0 {
 		return nil
 	}
 	for _, e := range t.Environments() {

@@ -34,7 +34,7 @@ type replicaState struct {
 	flags       map[string]*state.Flag
 	deleted     map[string]*state.Flag // that others require
 	keys        map[string]*EvaluationKey
-	segments    map[string]*state.Segment
+	segments    map[string]*state.Segment // also deleted ones that rules refer to
 }
 
 func newReplicaState(environment FeedEnvironment) replicaState {
@@ -153,7 +153,7 @@ func (r *Replica) replace(next replicaState) {
 	for key, segment := range next.segments {
 		was := before.segments[key]
 		changed.segments[key] = was == nil || was.Version != segment.Version || was.ID != segment.ID ||
-			!bytes.Equal(was.Salt, segment.Salt)
+			!bytes.Equal(was.Salt, segment.Salt) || was.SaltMissing != segment.SaltMissing
 	}
 	for key := range before.flags {
 		changed.flags[key] = next.flags[key] == nil
@@ -203,9 +203,10 @@ type changedKeys struct{ flags, segments map[string]bool }
 func (r *Replica) show(changed changedKeys) {
 	delete(changed.flags, "")
 	delete(changed.segments, "")
+	exists := func(key string) bool { return r.current.segments[key] != nil && r.current.segments[key].Exists }
 	eachChanged(changed.segments, func(key string) {
-		if segment := r.current.segments[key]; segment != nil {
-			r.showSegmentOf(key, segment)
+		if exists(key) {
+			r.showSegmentOf(key, r.current.segments[key])
 		}
 	})
 	shown := map[string]bool{}
@@ -228,9 +229,13 @@ func (r *Replica) show(changed changedKeys) {
 		}
 	})
 	eachChanged(changed.segments, func(key string) {
-		if r.current.segments[key] == nil {
-			r.showSegmentOf(key, nil)
+		if !exists(key) {
+			r.showSegmentOf(key, r.current.segments[key])
 		}
+	})
+	maps.DeleteFunc(r.current.segments, func(key string, _ *state.Segment) bool {
+		_, used := r.tenant.Segments().Last(key)
+		return !used
 	})
 	maps.DeleteFunc(r.current.deleted, func(key string, _ *state.Flag) bool { return !r.tenant.dependents.requires(key) })
 }
@@ -348,7 +353,7 @@ func (r *Replica) addChange(c Change) {
 	r.changes.add(r.tenant, c)
 	all := func(string) bool { return true }
 	if dependents := r.tenant.flagChange(c.Key, all); dependents != nil && c.Environment != versionOnly {
-		r.changes.add(r.tenant, Change{Time: c.Time, Version: c.Version, Deleted: c.Deleted, Dependents: dependents})
+		r.changes.add(r.tenant, Change{Time: c.Time, Dependents: dependents})
 	}
 }
 

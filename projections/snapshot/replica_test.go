@@ -28,7 +28,7 @@ func answers(t *Tenant) (list []string) {
 
 // Whatever changes, a replica answers to the byte as the snapshot does that feeds it, also one that begins later.
 func TestReplicaAnswersAsItsSnapshot(t *testing.T) {
-	keys := []string{"a", "b", "c", "d"}
+	keys, segments := []string{"a", "b", "c", "d"}, []string{"s", "t"}
 	rapid.Check(t, func(t *rapid.T) {
 		s := newScribe()
 		tenant, _ := s.Tenant("t")
@@ -54,11 +54,42 @@ func TestReplicaAnswersAsItsSnapshot(t *testing.T) {
 		}
 		begin(feed, replica)
 		revisions := map[string]events.Revision{}
+		record := func(stream string, facts ...events.Fact) {
+			for _, fact := range facts {
+				revisions[stream]++
+				s.at.Commit++
+				e := recorded(stream, revisions[stream], fact)
+				e.Position, e.At = s.at, time.Date(2026, 1, 1, 0, 0, int(s.at.Commit), 0, time.UTC)
+				s.applyAll([]events.Recorded{e})
+			}
+		}
+		changeSegment := func() {
+			key := rapid.SampledFrom(segments).Draw(t, "segment")
+			stream, list := events.SegmentStream("t", key), rapid.SampledFrom(memberLists).Draw(t, "list")
+			_, exists := tenant.Segments().Find(key)
+			switch n := rapid.IntRange(0, 3).Draw(t, "change"); {
+			case !exists:
+				record(stream, events.SegmentCreated{TenantID: "t", Key: key, ID: key},
+					events.SegmentMembersAdded{List: list, Members: []string{"u", "v"}})
+			case n == 0:
+				record(stream, events.SegmentDeleted{})
+			case n == 1:
+				record(stream, events.SegmentMembersRemoved{List: list, Members: []string{"u"}})
+			default:
+				rule := asksFor(rapid.SampledFrom(segments).Draw(t, "other"))
+				live, _ := tenant.Segments().Last(key)
+				record(stream, events.ChangeSegmentRules(live.State().Rules, []events.Rule{rule}[:n-2]))
+			}
+		}
 		change := func() {
+			if rapid.IntRange(0, 2).Draw(t, "kind") == 0 {
+				changeSegment()
+				return
+			}
 			key := rapid.SampledFrom(keys).Draw(t, "key")
 			var facts []events.Fact
 			_, exists := tenant.Flag(key)
-			switch n := rapid.IntRange(0, 5).Draw(t, "change"); {
+			switch n := rapid.IntRange(0, 7).Draw(t, "change"); {
 			case !exists:
 				created := boolean
 				created.Key, created.TenantID = key, "t"
@@ -69,16 +100,15 @@ func TestReplicaAnswersAsItsSnapshot(t *testing.T) {
 				facts = append(facts, on)
 			case n == 2:
 				facts = append(facts, events.FlagDisabled{Environment: production})
+			case n < 5:
+				f, _ := tenant.Flag(key)
+				rule := asksFor(rapid.SampledFrom(segments).Draw(t, "segment"))
+				rule.Serve = events.Serve{Value: evaluation.False}
+				facts = append(facts, events.ChangeRules(production, f.State().Rules[production.ID], []events.Rule{rule}[:n-3]))
 			default:
 				facts = append(facts, needs(rapid.SliceOfNDistinct(rapid.SampledFrom(keys), 0, 2, rapid.ID).Draw(t, "others")...))
 			}
-			for _, fact := range facts {
-				revisions[key]++
-				s.at.Commit++
-				e := recorded(events.FlagStream("t", key), revisions[key], fact)
-				e.Position, e.At = s.at, time.Date(2026, 1, 1, 0, 0, int(s.at.Commit), 0, time.UTC)
-				s.applyAll([]events.Recorded{e})
-			}
+			record(events.FlagStream("t", key), facts...)
 		}
 		same := func(what string, r *Replica) {
 			of, ok := r.OwnTenant()

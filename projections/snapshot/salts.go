@@ -1,6 +1,7 @@
 package snapshot
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"log/slog"
@@ -28,6 +29,7 @@ type salts struct {
 	source Salts // nil: there are none
 	known  *xsync.Map[string, salt]
 	failed atomic.Bool // a salt could not be loaded: loadSalts is trying again
+	slow   atomic.Bool // loading a salt took too long: only loadSalts loads any
 	retry  chan struct{}
 }
 
@@ -74,24 +76,28 @@ func (s *salts) forgetTenant(t *Tenant) {
 	}
 }
 
-// ofSegment returns the salt of a segment that is in the snapshot. If it cannot be loaded, loadSalts tries again.
-func (s *salts) ofSegment(id string) []byte {
-	if s.failed.Load() {
-		return nil
+// ofSegment returns the salt of a segment that is in the snapshot, nil if it was forgotten. If it cannot be loaded, it
+// is missing, and loadSalts tries again.
+func (s *salts) ofSegment(id string) (plain []byte, missing bool) {
+	if s.slow.Load() {
+		return nil, true
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), saltTimeout)
 	defer cancel()
 	loaded, err := s.load(ctx, id)
 	if err != nil {
 		s.failed.Store(true)
+		if errors.Is(err, context.DeadlineExceeded) {
+			s.slow.Store(true)
+		}
 		select {
 		case s.retry <- struct{}{}:
 		default: // loadSalts tries already, or will
 		}
-		return nil
+		return nil, true
 	}
 	s.known.Store(id, loaded)
-	return loaded.plain
+	return loaded.plain, false
 }
 
 // loadSalts loads the salts that the snapshot could not load in time.
@@ -108,9 +114,11 @@ func (s *Snapshot) loadSalts(ctx context.Context, log *slog.Logger) {
 	}
 }
 
-func (s *Snapshot) loadMissingSalts(ctx context.Context) error {
+// loadMissingSalts loads all missing salts that it can. Its error is of the first that it cannot load.
+func (s *Snapshot) loadMissingSalts(ctx context.Context) (firstErr error) {
 	s.applying.Lock()
-	s.salts.failed.Store(false) // segments from now on load their salts themselves
+	s.salts.failed.Store(false)
+	s.salts.slow.Store(false) // segments from now on load their salts themselves
 	s.applying.Unlock()
 	for _, t := range s.tenants.All() {
 		for _, segment := range t.Segments().All() {
@@ -121,7 +129,8 @@ func (s *Snapshot) loadMissingSalts(ctx context.Context) error {
 			loaded, err := s.salts.load(ctx, id)
 			if err != nil {
 				s.salts.failed.Store(true)
-				return err
+				firstErr = cmp.Or(firstErr, err)
+				continue
 			}
 			s.applying.Lock()
 			if now, ok := t.Segments().Last(segment.State().Key); ok && now.State().SaltID == id { // not forgotten meanwhile
@@ -132,7 +141,7 @@ func (s *Snapshot) loadMissingSalts(ctx context.Context) error {
 			s.applying.Unlock()
 		}
 	}
-	return nil
+	return firstErr
 }
 
 // addSalts shows a tenant's private segments with their salts. Those that the copy on disk lacks are loaded.
@@ -142,27 +151,24 @@ func (s *Snapshot) addSalts(t *Tenant) {
 			continue
 		}
 		if _, known := s.salts.known.Load(segment.State().SaltID); !known && s.salts.source != nil {
-			s.salts.ofSegment(segment.State().SaltID)
+			_, _ = s.salts.ofSegment(segment.State().SaltID)
 		}
 		s.setSalt(t, segment.State().Key)
 	}
 }
 
-// setSalt shows a private segment with its salt, if that is known.
+// setSalt shows a private segment with its salt, or that it is missing.
 func (s *Snapshot) setSalt(t *Tenant, key string) {
 	segment, ok := t.Segments().Last(key)
 	if !ok {
 		return
 	}
-	known, ok := s.salts.known.Load(segment.State().SaltID)
-	if !ok || known.plain == nil {
+	next := segment.State().Clone()
+	known, loaded := s.salts.known.Load(next.SaltID)
+	next.Salt, next.SaltMissing = known.plain, !loaded && s.salts.source != nil
+	if next.Salt == nil && next.SaltMissing == segment.State().SaltMissing {
 		return
 	}
-	next := segment.State().Clone()
-	next.Salt = known.plain
 	_ = t.showSegment(&next) // reported when the rules came
-	s.changes.add(t, Change{
-		Position: s.Position(), Time: next.UpdatedAt, Version: next.Version, Deleted: !next.Exists,
-		Dependents: t.segmentChange(key),
-	})
+	s.changes.add(t, Change{Position: s.Position(), Time: next.UpdatedAt, Dependents: t.segmentChange(key)})
 }

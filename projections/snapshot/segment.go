@@ -62,20 +62,20 @@ func (t *Tenant) SegmentUsers(key string) (users []SegmentUser) {
 }
 
 // SegmentUserCount counts the flags and segments whose rules refer to a segment.
-func (t *Tenant) SegmentUserCount(key string) int { return t.segmentUserCounts(key)[key] }
+func (t *Tenant) SegmentUserCount(key string) int { return t.segmentUserCounts(t.Segments(), key)[key] }
 
 // SegmentUserCounts counts the flags and segments whose rules refer to each segment, by key.
 func (t *Tenant) SegmentUserCounts() map[string]int {
-	return t.segmentUserCounts(t.dependents.segments()...)
+	return t.segmentUserCounts(t.Segments(), t.dependents.segments()...)
 }
 
 // segmentUserCounts counts the flags that refer to some segments, and the segments that refer to any.
-func (t *Tenant) segmentUserCounts(keys ...string) map[string]int {
+func (t *Tenant) segmentUserCounts(segments *evaluation.Segments, keys ...string) map[string]int {
 	counts := map[string]int{}
 	for _, key := range keys {
 		counts[key] = len(t.segmentDependents(key))
 	}
-	for _, s := range t.Segments().All() {
+	for _, s := range segments.All() {
 		if s.State().Exists {
 			for _, use := range s.State().Uses {
 				counts[use.Key]++
@@ -115,11 +115,11 @@ func (s *Snapshot) applySegment(run []events.Recorded, fault func(events.Recorde
 		return
 	}
 	next.LastChange = state.MemberChange{}
-	if next.SaltID != saltID {
+	if next.SaltID != saltID || !next.Exists {
 		s.salts.known.Delete(saltID)
 	}
-	if next.Private && next.Salt == nil {
-		next.Salt = s.salts.ofSegment(next.SaltID)
+	if next.Exists && next.Private && next.Salt == nil {
+		next.Salt, next.SaltMissing = s.salts.ofSegment(next.SaltID)
 	}
 	if err := t.showSegment(&next); err != nil {
 		fault(last, err)
@@ -128,28 +128,52 @@ func (s *Snapshot) applySegment(run []events.Recorded, fault func(events.Recorde
 	if next.Exists != existed || !slices.Equal(next.Uses, uses) {
 		s.broken.mark(t)
 	}
-	s.changes.add(t, Change{
-		Position: last.Position, Time: last.At, Version: next.Version, Deleted: !next.Exists,
-		Dependents: t.segmentChange(key),
-	})
+	s.changes.add(t, Change{Position: last.Position, Time: last.At, Dependents: t.segmentChange(key)})
 }
 
-// showSegment shows a state of a segment, which nothing changes from then on. A deleted one stays while rules refer to
-// it, because answers depend on when it was deleted. The error is that of evaluation.CompileSegment: the segment can be
-// used all the same.
+// showSegment shows a state of a segment, which nothing changes from then on. The error is that of
+// evaluation.CompileSegment: the segment can be used all the same.
 func (t *Tenant) showSegment(next *state.Segment) error {
-	segments := t.Segments()
-	before, _ := segments.Last(next.Key)
+	before, _ := t.Segments().Last(next.Key)
+	if !next.Exists {
+		next = deletedSegment(next)
+	}
 	compiled, err := evaluation.CompileSegment(next, before)
+	t.flagBytes.Add(int64(next.Bytes()))
+	unused := []string{next.Key}
 	if before != nil {
 		t.flagBytes.Add(-int64(before.State().Bytes()))
+		for _, use := range before.State().Uses {
+			unused = append(unused, use.Key)
+		}
 	}
-	t.flagBytes.Add(int64(next.Bytes()))
-	if next.Exists || t.SegmentUserCount(next.Key) > 0 {
-		segments = segments.With(compiled)
-	} else {
-		segments = segments.Without(next.Key)
-	}
+	segments := t.withoutUnused(t.Segments().With(compiled), unused...)
 	t.dependencies.Store(t.Dependencies().WithSegments(segments))
 	return err
+}
+
+// deletedSegment returns what stays of a segment while rules refer to it, of the state after its deletion: answers
+// depend on when it was deleted.
+func deletedSegment(s *state.Segment) *state.Segment {
+	last := &state.Segment{CreatedVersion: s.CreatedVersion, Version: s.Version, UpdatedAt: s.UpdatedAt}
+	last.TenantID, last.Key = s.TenantID, s.Key
+	return last
+}
+
+// withoutUnused returns segments without those with some keys that are deleted and that no rule refers to.
+func (t *Tenant) withoutUnused(segments *evaluation.Segments, keys ...string) *evaluation.Segments {
+	for _, key := range keys {
+		s, ok := segments.Last(key)
+		if ok && !s.State().Exists && t.segmentUserCounts(segments, key)[key] == 0 {
+			segments = segments.Without(key)
+		}
+	}
+	return segments
+}
+
+// dropUnused drops segments with some keys that are deleted and that no rule refers to.
+func (t *Tenant) dropUnused(keys ...string) {
+	if segments := t.withoutUnused(t.Segments(), keys...); segments != t.Segments() {
+		t.dependencies.Store(t.Dependencies().WithSegments(segments))
+	}
 }

@@ -293,9 +293,7 @@ func (s *Snapshot) applyFlag(run []events.Recorded, fault func(events.Recorded, 
 		t.keysGeneration.Add(1)
 	}
 	if dependents := t.flagChange(key, changed.has); dependents != nil {
-		s.changes.add(t, Change{
-			Position: last.Position, Time: last.At, Version: last.Revision, Deleted: after == nil, Dependents: dependents,
-		})
+		s.changes.add(t, Change{Position: last.Position, Time: last.At, Dependents: dependents})
 	}
 }
 
@@ -406,6 +404,7 @@ func (s *Snapshot) applyTenant(e events.Recorded, fact events.TenantFact) error 
 	if fact, deleted := fact.(events.EnvironmentDeleted); deleted {
 		t.removeEnvironment(fact.Environment.ID)
 		t.flagsChanged.Store(&e.Position) // drops its usage times too
+		s.broken.mark(t)
 	}
 	s.changes.notifyAccess(t)
 	return nil

@@ -20,8 +20,8 @@ type Tenant struct {
 	flagBytes      atomic.Int64  // of all flags and segments: see state.Flag.Bytes
 	keysGeneration atomic.Uint64 // of keys: counts the flags that were created or deleted
 	keys           atomic.Pointer[flagKeys]
-	// flagsChanged is the position of the last change of a flag, or of all by a deleted environment; nil before the
-	// first.
+	// flagsChanged is the position of the last change of a flag or a segment, or of all flags by a deleted environment;
+	// nil before the first.
 	flagsChanged atomic.Pointer[events.Position]
 	members      *xsync.Map[string, member]
 	dependencies atomic.Pointer[evaluation.Dependencies]
@@ -128,6 +128,10 @@ func (t *Tenant) Environment(name string) (state.Environment, bool) {
 	return state.Environment{}, false
 }
 
+func (t *Tenant) hasEnvironment(id string) bool {
+	return slices.ContainsFunc(t.Environments(), func(e events.EnvironmentRef) bool { return e.ID == id })
+}
+
 // Environments returns the tenant's environments in its order. The caller must not change them.
 func (t *Tenant) Environments() []events.EnvironmentRef { return t.state.Load().Environments }
 
@@ -182,7 +186,7 @@ func (t *Tenant) FlagKeys() []string {
 	return keys
 }
 
-// FlagsChanged returns the position of the last change of the tenant's flags or environments, or a later one.
+// FlagsChanged returns the position of the last change of the tenant's flags, segments or environments, or a later one.
 func (t *Tenant) FlagsChanged() events.Position {
 	if position := t.flagsChanged.Load(); position != nil {
 		return *position

@@ -72,7 +72,7 @@ type asked struct {
 	any     bool
 	newest  time.Time  // of what it has asked
 	now     time.Time  // of the evaluation, if that was asked
-	stale   bool       // a required flag serves a part of an older version
+	stale   bool       // a required flag serves a part of an older version, or the salt of a segment is missing
 	explain func(Step) // is told of each segment that is asked; nil without an explanation
 }
 
@@ -102,6 +102,7 @@ func (x *Context) inSegment(key, from string, left *effort) bool {
 			answer.outcome = InCycle
 		} else {
 			answer = s.membership(x, left)
+			x.asked.stale = x.asked.stale || s.state.SaltMissing
 		}
 	}
 	if x.asked.explain != nil {
