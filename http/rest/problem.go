@@ -226,10 +226,14 @@ func ProblemOf(ctx context.Context, err error) *Problem {
 
 // unitField returns the field of an evaluation's body that holds the unit of a split.
 func unitField(attribute string) string {
-	if attribute == "targetingKey" {
+	switch attribute {
+	case "targetingKey":
 		return attribute
+	case "":
+		return "attributes"
+	default:
+		return "attributes." + attribute
 	}
-	return "attributes." + attribute
 }
 
 // refusalProblem converts the refusal of a command to a problem. It returns nil for a fault of the service.
