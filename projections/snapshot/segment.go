@@ -114,11 +114,11 @@ func (s *Snapshot) applySegment(run []events.Recorded, fault func(events.Recorde
 	if last.Fact == nil {
 		return
 	}
-	next.LastChange = state.MemberChange{}
-	if next.SaltID != saltID {
+	next.LastChange, next.Salted, next.Forgotten = state.MemberChange{}, false, 0
+	if next.SaltID != saltID || !next.Exists {
 		s.salts.known.Delete(saltID)
 	}
-	if next.Private && next.Salt == nil {
+	if next.Exists && next.Private && next.Salt == nil {
 		next.Salt = s.salts.ofSegment(next.SaltID)
 	}
 	if err := t.showSegment(&next); err != nil {
