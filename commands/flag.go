@@ -24,7 +24,7 @@ const (
 	maxLinkURL     = 2000
 )
 
-// MaxFlags limits the flags of a tenant, because every node holds all in memory. See Writer.Admit for its precision.
+// MaxFlags limits the flags of a tenant, because every node holds all in memory. See Writer.Reserve for its precision.
 const MaxFlags = 20_000
 
 var keyPattern = regexp.MustCompile(fmt.Sprintf(`^[A-Za-z0-9][A-Za-z0-9._-]{0,%d}$`, maxFlagKey-1))
@@ -58,7 +58,7 @@ type CreateFlag struct {
 	Links        []events.Link
 	OffServes    *string          // as events.ParseOffServes reads it; nil for its default
 	Rules        events.FlagRules // of the tenant
-	// FlagCount is the tenant's number of flags, from Writer.Admit with MaxFlags.
+	// FlagCount is the tenant's number of flags, from Writer.Reserve with MaxFlags.
 	FlagCount  int
 	Salt       string // new
 	Variations []NewVariation

@@ -12,7 +12,7 @@ const DefaultColor = "#6b7280"
 
 var colorPattern = regexp.MustCompile(`^#[0-9a-fA-F]{6}$`)
 
-// MaxProjects limits the projects of a tenant, because all nodes hold them. See Writer.Admit for its precision.
+// MaxProjects limits the projects of a tenant, because all nodes hold them. See Writer.Reserve for its precision.
 const MaxProjects = 1000
 
 // CreateProject creates a project.
@@ -22,7 +22,7 @@ type CreateProject struct {
 	Name        string
 	Description string
 	Color       *string // nil: DefaultColor
-	Projects    int     // the tenant's number, from Writer.Admit with MaxProjects
+	Projects    int     // the tenant's number, from Writer.Reserve with MaxProjects
 }
 
 func (c CreateProject) Stream() string { return events.ProjectStream(c.ID) }

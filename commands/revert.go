@@ -31,7 +31,7 @@ type RevertFlag struct {
 	// Required are the flags that To requires, by environment id.
 	Required   map[string]RequiredFlags
 	Dependents []Dependent
-	// FlagCount is the tenant's number of flags, from Writer.Admit with MaxFlags. It matters for a deleted flag.
+	// FlagCount is the tenant's number of flags, from Writer.Reserve with MaxFlags. It matters for a deleted flag.
 	FlagCount int
 }
 

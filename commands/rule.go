@@ -45,6 +45,8 @@ type SetRules struct {
 	// Fallthrough may be sent too, so that a response can be sent back unchanged. It must not differ.
 	Fallthrough *SetFallthrough
 	Unusable    SegmentErrors
+	// Environments are the tenant's from the snapshot, which may miss a concurrent addition.
+	Environments []events.EnvironmentRef
 }
 
 // costlyParsing is the rules.RegexpCost from which a list of rules counts as costly: 1 ms.
@@ -100,7 +102,7 @@ func (c SetRules) Decide(f state.Flag) ([]events.Fact, error) {
 	check := ruleCheck{wrong: FieldErrors{}, flag: &f, unusable: c.Unusable}
 	check.wrong.Check(c.Rules != nil, "rules", "is required: an empty list removes all rules")
 	after := check.rules(c.Rules, before)
-	check.segmentsUsed(append(rulesElsewhere(&f, c.Environment.ID), after)...)
+	check.segmentsUsed(append(c.rulesElsewhere(&f), after)...)
 	if c.Fallthrough != nil {
 		same := events.StoredEqual(f.FallthroughIn(c.Environment.ID), check.fallthroughServe("fallthrough", *c.Fallthrough))
 		check.wrong.Check(same, "fallthrough", "is not changed here: PUT it to /fallthrough")
@@ -115,11 +117,11 @@ func (c SetRules) Decide(f state.Flag) ([]events.Fact, error) {
 	return checkSizes(&f, change)
 }
 
-// rulesElsewhere returns the rules of a flag in all other environments.
-func rulesElsewhere(f *state.Flag, environmentID string) (lists [][]events.Rule) {
-	for id, list := range f.Rules {
-		if id != environmentID {
-			lists = append(lists, list)
+// rulesElsewhere returns the rules of a flag in the tenant's other environments.
+func (c SetRules) rulesElsewhere(f *state.Flag) (lists [][]events.Rule) {
+	for _, e := range c.Environments {
+		if e.ID != c.Environment.ID {
+			lists = append(lists, f.Rules[e.ID])
 		}
 	}
 	return lists

@@ -10,7 +10,7 @@ import (
 	"flagledger/events/state"
 )
 
-// MaxSegments limits the segments of a tenant, because every node holds all in memory. See Writer.Admit for its
+// MaxSegments limits the segments of a tenant, because every node holds all in memory. See Writer.Reserve for its
 // precision.
 const MaxSegments = 1000
 
@@ -36,7 +36,7 @@ type CreateSegment struct {
 	// SaltID names the salt of the lists of a private segment, which is stored already; empty for another.
 	SaltID   string
 	Unusable SegmentErrors
-	// SegmentCount is the tenant's number of segments, from Writer.Admit with MaxSegments.
+	// SegmentCount is the tenant's number of segments, from Writer.Reserve with MaxSegments.
 	SegmentCount int
 }
 
@@ -210,19 +210,25 @@ func (c DeleteSegment) Decide(s state.Segment) ([]events.Fact, error) {
 	return []events.Fact{events.SegmentDeleted{}}, nil
 }
 
-// ForgetMembers empties the lists of a private segment. Delete the salts of the segment but for SaltID afterwards: the
-// lists match nobody then, also in the past.
+// ForgetMembers empties the lists of a private segment, and forgets those of its key's earlier lives. Delete the salts
+// that the stream names before the fact afterwards: the lists match nobody then, also in the past.
 type ForgetMembers struct {
 	SegmentRef
-	SaltID string // of the lists from now on, which is stored already
+	SaltID string // of the lists from now on, which is stored already; empty if there is no private segment
 }
 
 func (c ForgetMembers) Decide(s state.Segment) ([]events.Fact, error) {
-	if err := c.admit(s); err != nil {
+	if !s.Exists && !s.Salted {
+		return nil, c.admit(s)
+	}
+	if err := c.admitVersion(s); err != nil {
 		return nil, err
 	}
-	if !s.Private {
+	if !s.Salted {
 		return nil, Refuse(Conflict, "the segment is not private: its members stay in its history")
+	}
+	if !s.Exists || !s.Private {
+		return []events.Fact{events.SegmentForgotten{}}, nil
 	}
 	if c.SaltID == "" {
 		return nil, Refuse(Unavailable, "the segment has just been created by another call: try again")
@@ -247,7 +253,7 @@ type RevertSegment struct {
 	To       state.Segment
 	At       time.Time     // the requested time; zero if a version was requested
 	Unusable SegmentErrors // about the rules of To
-	// SegmentCount is the tenant's number of segments, from Writer.Admit with MaxSegments. It matters for a deleted one.
+	// SegmentCount is the tenant's number of segments, from Writer.Reserve with MaxSegments. It matters for a deleted one.
 	SegmentCount int
 }
 
@@ -258,8 +264,9 @@ func (c RevertSegment) Decide(s state.Segment) ([]events.Fact, error) {
 	if s.Version == c.To.Version {
 		return nil, nil
 	}
+	now := state.SegmentsOf(s.Rules)
 	for _, key := range state.SegmentsOf(c.To.Rules) {
-		if why := c.Unusable[key]; why != "" {
+		if why := c.Unusable[key]; why != "" && !(s.Exists && slices.Contains(now, key)) {
 			return nil, Refuse(Conflict, "the rules referred to the segment %q, which %s", key, why)
 		}
 	}
@@ -268,7 +275,7 @@ func (c RevertSegment) Decide(s state.Segment) ([]events.Fact, error) {
 			return nil, err
 		}
 	}
-	if s.ID == c.To.ID && s.SaltID != c.To.SaltID {
+	if c.To.Private && c.To.Version < s.Forgotten {
 		return nil, Refuse(Conflict, "the members of that version were forgotten")
 	}
 	from := s

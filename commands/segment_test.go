@@ -168,9 +168,14 @@ func TestRevertSegment(t *testing.T) {
 		events.SegmentMembersRemoved{List: events.Included, Members: []string{"c"}},
 		events.SegmentMembersAdded{List: events.Excluded, Members: []string{"a"}}, reverted)
 	when(t, given, RevertSegment{SegmentRef: betaRef, To: stateOf[state.Segment](given)}).then()
-	when(t, given, RevertSegment{SegmentRef: betaRef, To: to, Unusable: SegmentErrors{"staff": "does not exist"}}).
-		refused(Conflict)
 	gone := append(slices.Clone(given), events.SegmentDeleted{})
+	missing := RevertSegment{SegmentRef: betaRef, To: to, Unusable: SegmentErrors{"staff": "is gone"}}
+	when(t, gone, missing).refused(Conflict)
+	without := append(slices.Clone(given), events.ChangeSegmentRules(to.Rules, nil))
+	when(t, without, missing).refused(Conflict)
+	when(t, given, missing).then( // what the segment refers to now may stay
+		events.SegmentMembersRemoved{List: events.Included, Members: []string{"c"}},
+		events.SegmentMembersAdded{List: events.Excluded, Members: []string{"a"}}, reverted)
 	when(t, gone, RevertSegment{SegmentRef: betaRef, To: to}).then(beta, rules, added, reverted)
 	when(t, gone, RevertSegment{SegmentRef: betaRef, To: to, SegmentCount: MaxSegments}).refused(Conflict)
 }
@@ -187,4 +192,56 @@ func TestRulesOfFlagsReferToSegments(t *testing.T) {
 	}}))
 	set.Unusable = SegmentErrors{"beta": "does not exist"}
 	when(t, given, set).refused(Invalid, "rules[0].conditions[0].values[0]")
+	set.Unusable = nil
+
+	deleted := events.EnvironmentRef{ID: "gone", Name: "gone"}
+	var used []string
+	for i := range maxSegmentsUsed {
+		used = append(used, fmt.Sprint("s", i))
+	}
+	given = append(given, events.ChangeRules(deleted, nil, []events.Rule{{
+		ID: "r", Conditions: []events.Condition{inSegment(used...)}, Serve: events.Serve{VariationID: "v1"},
+	}}))
+	set.Environments = []events.EnvironmentRef{production, deleted}
+	when(t, given, set).refused(Invalid, "rules")
+	set.Environments = set.Environments[:1]
+	if facts, err := set.Decide(stateOf[state.Flag](given)); err != nil || len(facts) != 1 {
+		t.Errorf("beside the rules of a deleted environment: %v, %v", facts, err)
+	}
+}
+
+// Forgetting reaches all lives of a key, whether or not there is a private segment now.
+func TestForgetAllLivesOfAKey(t *testing.T) {
+	first, second := beta, beta
+	first.Private, first.SaltID = true, "s1"
+	second.ID, second.Private, second.SaltID = "g2", true, "s2"
+	plain := beta
+	plain.ID = "g3"
+	member := events.SegmentMembersAdded{List: events.Included, Members: []string{"ada"}}
+	firstLife := stateOf[state.Segment]([]events.Fact{first})
+	deleted := []events.Fact{first, events.SegmentDeleted{}}
+	for name, c := range map[string]struct {
+		given []events.Fact
+		want  events.SegmentForgotten
+	}{
+		"a deleted one": {deleted, events.SegmentForgotten{}},
+		"another life":  {append(slices.Clone(deleted), second), events.SegmentForgotten{SaltID: "s3"}},
+		"a plain one":   {append(slices.Clone(deleted), plain, member), events.SegmentForgotten{}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			when(t, c.given, ForgetMembers{betaRef, "s3"}).then(c.want)
+			after := append(slices.Clone(c.given), c.want)
+			when(t, after, RevertSegment{SegmentRef: betaRef, To: firstLife}).refused(Conflict)
+			if before := stateOf[state.Segment](c.given); before.Exists && !before.Private {
+				s := stateOf[state.Segment](after)
+				if s.Included.Len() != 1 {
+					t.Errorf("a plain segment keeps %d members", s.Included.Len())
+				}
+			}
+		})
+	}
+	when(t, nil, ForgetMembers{betaRef, "s3"}).refused(NotFound)
+	when(t, []events.Fact{beta, events.SegmentDeleted{}}, ForgetMembers{betaRef, "s3"}).refused(NotFound)
+	when(t, append(slices.Clone(deleted), second), RevertSegment{SegmentRef: betaRef, To: firstLife}).
+		then(events.SegmentDeleted{}, first, events.SegmentReverted{Version: 1})
 }

@@ -97,8 +97,9 @@ type SegmentMembersRemoved struct {
 	Hashes  []string   `json:"hashes,omitempty"`
 }
 
-// SegmentForgotten empties the lists of a private segment. Their salt is deleted, so that they match nobody at any
-// time, and SaltID names the next.
+// SegmentForgotten forgets the members of all lives of a key that were private. Their salts are deleted, so that their
+// lists match nobody at any time. The lists of a private segment become empty, and SaltID names their next salt; it is
+// empty if the key has no private segment now.
 type SegmentForgotten struct {
 	SaltID string `json:"saltId"`
 }

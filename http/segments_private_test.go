@@ -1,8 +1,10 @@
 package http_test
 
 import (
+	"fmt"
 	"net/url"
 	"strings"
+	"sync"
 	"testing"
 
 	"flagledger/cmd/flagledger/nodetest"
@@ -82,5 +84,68 @@ func TestPrivateSegments(t *testing.T) {
 			me.Call("POST", segmentPath("plain", "/forget"), nil).Refused(409)
 			me.Call("POST", segmentPath("none", "/forget"), nil).Refused(404)
 		},
+		"forgetting ends earlier lives of the key": func(t *testing.T, me *nodetest.Client) {
+			first := createPrivateSegment(me, "beta")
+			members(me, "beta", `{"list":"included","add":["ada"]}`).Want(200)
+			at := me.Call("GET", segmentPath("beta"), nil).Want(200).Object()["updatedAt"].(string)
+			me.Call("DELETE", segmentPath("beta"), nil).Want(204)
+			createPrivateSegment(me, "beta")
+			member := func(query string) any {
+				return me.Call("POST", segmentPath("beta", "/check?"+query), `{"targetingKey":"ada"}`).Want(200).Object()["member"]
+			}
+			nodetest.Same(t, "ada in the first life", member("at="+at), true)
+			me.Call("POST", segmentPath("beta", "/forget"), nil).Want(200)
+			nodetest.Same(t, "ada after that", member("at="+at), false)
+			me.Call("POST", segmentPath("beta", "/revert"), `{"version":2}`).Refused(409)
+
+			members(me, "beta", `{"list":"included","add":["ada"]}`).Want(200)
+			version := me.Call("GET", segmentPath("beta"), nil).Want(200).Object()["version"]
+			query := fmt.Sprint("version=", version)
+			me.Call("DELETE", segmentPath("beta"), nil).Want(204)
+			nodetest.Same(t, "ada in a deleted segment", member(query), true)
+			me.Call("POST", segmentPath("beta", "/forget"), nil).Want(200)
+			nodetest.Same(t, "ada once that is forgotten", member(query), false)
+			now := me.Call("GET", segmentPath("beta", "/history"), nil).Want(200).List()[0]["timestamp"].(string)
+			nodetest.Same(t, "the segments then", len(me.Call("GET", segmentsPath+"?at="+now, nil).Want(200).List()), 0)
+			nodetest.Same(t, "the segments before", me.Call("GET", segmentsPath+"?at="+at, nil).Want(200).List()[0]["id"], first["id"])
+		},
+		"forgetting twice at once keeps the new salt": func(t *testing.T, me *nodetest.Client) {
+			createPrivateSegment(me, "beta")
+			for range 5 {
+				var calls sync.WaitGroup
+				for range 2 {
+					calls.Go(func() {
+						if reply := me.Attempt("POST", segmentPath("beta", "/forget"), ""); reply.Status != 200 {
+							t.Errorf("forget: %s", reply)
+						}
+					})
+				}
+				calls.Wait()
+				members(me, "beta", `{"list":"included","add":["ada"]}`).Want(200)
+			}
+			there := *me
+			there.Service = me.Service.SecondNode()
+			there.Call("POST", segmentPath("beta", "/check"), `{"targetingKey":"ada"}`).Want(200).Shows(map[string]any{"member": true})
+		},
 	}.Run(t)
+}
+
+// A retry whose first answer was lost ends the salts from before the first, and not the one that it named.
+func TestRetriedForgetKeepsTheNewSalt(t *testing.T) {
+	t.Parallel()
+	s := nodetest.New(t)
+	me := s.SignUp("me@example.com")
+	createPrivateSegment(me, "beta")
+	members(me, "beta", `{"list":"included","add":["bob"]}`).Want(200)
+	forget := func() *nodetest.Answer { return keyed(me, "k", "POST", segmentPath("beta", "/forget"), nil) }
+	first := forget().Want(200)
+	members(me, "beta", `{"list":"included","add":["ada"]}`).Want(200)
+	forgetAnswers(s)
+	carriedOutAgain(forget(), first)
+	there := *me
+	there.Service = s.SecondNode()
+	for who, in := range map[string]bool{"ada": true, "bob": false} {
+		there.Call("POST", segmentPath("beta", "/check"), `{"targetingKey":"`+who+`"}`).Want(200).
+			Shows(map[string]any{"member": in})
+	}
 }

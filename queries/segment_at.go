@@ -148,13 +148,10 @@ type segmentAt struct {
 	Version events.Revision
 }
 
-// SegmentsListAt lists the segments that a tenant had at a time, by key. It waits until they are current.
+// SegmentsListAt lists the segments that a tenant had at a time, by key. Call WaitUntilCurrent for "segment." first.
 func (q *Queries) SegmentsListAt(
 	ctx context.Context, tenant *snapshot.Tenant, at time.Time,
 ) (list []*state.Segment, err error) {
-	if err := q.WaitUntilCurrent(ctx, at, "segment."); err != nil {
-		return nil, err
-	}
 	rows, err := q.db.Query(ctx, `select key, version from (select distinct on (resource_id) resource_id as key, version,
 			action from read.audit where tenant_id = $1 and resource_type = 'segment' and recorded <= $2
 			order by resource_id, n desc) last where action <> 'segment.deleted' order by key`, tenant.ID(), at)
@@ -166,11 +163,13 @@ func (q *Queries) SegmentsListAt(
 		return nil, classify(err)
 	}
 	for _, f := range found {
-		s, err := q.SegmentAt(ctx, tenant, f.Key, Moment{Version: f.Version})
+		s, err := q.SegmentStateAt(ctx, tenant, f.Key, Moment{Version: f.Version})
 		if err != nil {
 			return nil, err
 		}
-		list = append(list, s)
+		if s.Exists { // it was not forgotten after it was deleted
+			list = append(list, s)
+		}
 	}
 	return list, nil
 }

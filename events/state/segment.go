@@ -24,6 +24,10 @@ type Segment struct {
 	// CreatedVersion is the version with which this life of the key began.
 	CreatedVersion events.Revision `json:"createdVersion,omitempty"`
 	ChangedAt      time.Time       `json:"-"` // the time of the last event by the clock of its node; commands use it
+	// Salted says that this or an earlier life of the key was private, and Forgotten which version last forgot the
+	// members of all of them. Commands use both.
+	Salted    bool            `json:"-"`
+	Forgotten events.Revision `json:"-"`
 	// Salt is that of a private segment's lists, whose hashes match nobody without it. No fact has it: who evaluates the
 	// segment sets it.
 	Salt []byte `json:"salt,omitempty"`
@@ -52,6 +56,7 @@ func (s *Segment) Apply(r events.Recorded) {
 		*s = Segment{
 			SegmentCreated: fact, Exists: true,
 			CreatedAt: r.At, UpdatedAt: r.At, ChangedAt: r.Time, Version: r.Revision, CreatedVersion: r.Revision,
+			Salted: s.Salted || fact.Private, Forgotten: s.Forgotten,
 		}
 	case events.SegmentUpdated:
 		fact.Name.Apply(&s.Name)
@@ -65,7 +70,10 @@ func (s *Segment) Apply(r events.Recorded) {
 	case events.SegmentMembersRemoved:
 		s.changeMembers(r, fact.List, func(m Members) Members { return m.Without(texts(fact.Members, fact.Hashes)) })
 	case events.SegmentForgotten:
-		s.SaltID, s.Salt, s.Included, s.Excluded = fact.SaltID, nil, Members{}, Members{}
+		s.Forgotten = r.Revision
+		if s.Private { // or an earlier life of the key was
+			s.SaltID, s.Salt, s.Included, s.Excluded = fact.SaltID, nil, Members{}, Members{}
+		}
 	case events.SegmentDeleted:
 		s.Exists = false
 	case events.SegmentReverted: // facts before it in the same append have restored the rest

@@ -52,9 +52,6 @@ func (a *API) answerCheck(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	if err := a.takeWorkSlot(r.Context(), e, p); err != nil {
-		return err
-	}
 	check, err := evaluation.CheckMember(segment, &e.Context)
 	if err != nil {
 		return err
@@ -78,7 +75,8 @@ func readMomentQuery(u *url.URL, now time.Time) (m queries.Moment, past bool, er
 	return m, past, nil
 }
 
-// segmentOfCheck finds the segment at a moment, and sets the rest of the context at that moment.
+// segmentOfCheck finds the segment at a moment, and sets the rest of the context at that moment. The evaluation then
+// holds its slot.
 func (a *API) segmentOfCheck(
 	r *http.Request, p *rest.Principal, e *evaluationRequest, m queries.Moment, past bool,
 ) (*evaluation.Segment, error) {
@@ -92,10 +90,13 @@ func (a *API) segmentOfCheck(
 		if !ok {
 			return nil, queries.ErrNotFound
 		}
-		return segment, nil
+		return segment, a.takeWorkSlot(ctx, e, p)
 	}
 	e.leaveWorkSlot()
 	if err := a.Queries.WaitUntilCurrent(ctx, m.At, "tenant.", "segment."); err != nil {
+		return nil, err
+	}
+	if err := a.takeWorkSlot(ctx, e, p); err != nil {
 		return nil, err
 	}
 	s, err := a.Queries.SegmentAt(ctx, p.Tenant, key, m)

@@ -242,20 +242,28 @@ func (a *API) evaluateFlag(
 		}
 		result, err = flag.Evaluate(p.Environment.ID, &e.Context)
 	}
-	hideFromBrowser(p, &result)
+	err = hideFromBrowser(p, &result, err)
 	return flag, result, err
 }
 
-// hideFromBrowser removes from a result what a browser may not know: the rule, and a required flag that it does not
-// see.
-func hideFromBrowser(p *rest.Principal, result *evaluation.Result) {
+// hideFromBrowser removes from a result, and from the error of an evaluation, what a browser may not know: the rule, and
+// a required flag that it does not see. It returns the error.
+func hideFromBrowser(p *rest.Principal, result *evaluation.Result, err error) error {
 	if !p.HasBrowserKey() {
-		return
+		return err
 	}
 	result.RuleID = ""
-	if required, ok := p.Tenant.Flag(result.Prerequisite); result.Prerequisite != "" && (!ok || !p.Sees(required)) {
+	hidden := func(key string) bool {
+		required, ok := p.Tenant.Flag(key)
+		return key != "" && (!ok || !p.Sees(required))
+	}
+	if hidden(result.Prerequisite) {
 		result.Prerequisite = ""
 	}
+	if missing, ok := errors.AsType[*evaluation.NoUnitError](err); ok && hidden(missing.FlagKey) {
+		return missing.WithoutFlag()
+	}
+	return err
 }
 
 // pathKey returns the flag key in a path, or "" if it is malformed.

@@ -76,18 +76,18 @@ func sendEvaluations(
 		if e.workSlot.Pace(r.Context()) != nil {
 			rest.AbortResponse() // the client has gone
 		}
+		err := hideFromBrowser(p, &answer.Result, answer.Err)
 		switch {
-		case errors.Is(answer.Err, queries.ErrTooSlow) && began:
+		case errors.Is(err, queries.ErrTooSlow) && began:
 			rest.AbortResponse() // the status has been sent already
-		case errors.Is(answer.Err, queries.ErrTooSlow):
-			rest.WriteProblem(w, r, rest.ProblemOf(r.Context(), answer.Err))
+		case errors.Is(err, queries.ErrTooSlow):
+			rest.WriteProblem(w, r, rest.ProblemOf(r.Context(), err))
 			return
-		case answer.Err != nil:
-			failures = append(failures, failedFlag{key, answer.Err})
+		case err != nil:
+			failures = append(failures, failedFlag{key, err})
 			continue
 		}
 		used.add(&answer, &e.Context)
-		hideFromBrowser(p, &answer.Result)
 		out.text(separator)
 		out.quote(key)
 		out.text(":")

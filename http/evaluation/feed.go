@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"strconv"
 	"time"
 
 	"github.com/danielgtaylor/huma/v2"
@@ -184,8 +185,8 @@ func (a *API) documentFeed() {
 var feedText = `Server-sent events with everything needed to evaluate the flags of one environment, for ` + "`flagledger edge`" + ` and other evaluators. It shows
 rules and salts: a server key or a machine with the scope ` + "`" + string(events.FlagsSync) + "`" + ` may read it, browsers and people may not.
 
-First ` + "`reset`" + `, then ` + "`state`" + ` events with the flags and the evaluation keys (of server keys the SHA-256) in pieces, and
-` + "`ready`" + `; then one event for each ` + "`flag`" + ` or ` + "`key`" + ` that changes or is ` + "`gone`" + `, and ` + "`ready`" + ` after those that came together. A ` + "`state`" + ` without a ` + "`reset`" + ` before it has the
+First ` + "`reset`" + `, then ` + "`state`" + ` events with the flags, the segments and the evaluation keys (of server keys the SHA-256) in pieces, and
+` + "`ready`" + `; then one event for each ` + "`flag`" + `, ` + "`segment`" + ` or ` + "`key`" + ` that changes or is ` + "`gone`" + ` (with ` + "`deleted`" + ` for a flag that others require), and ` + "`ready`" + ` after those that came together. A ` + "`state`" + ` without a ` + "`reset`" + ` before it has the
 environment and all its keys. ` + "`ping`" + ` comes every 15 s. Ignore what you do not know. docs/api/feed.md has the members.
 
 **Resuming.** A reader that sends ` + "`Last-Event-ID`" + ` to any node gets what has changed since, of each flag the newest state. If the id is
@@ -193,7 +194,7 @@ too old or of another log, it gets ` + "`reset`" + ` and everything anew.
 
 **End.** A feed ends after one hour, when the reader loses access or reads too slowly, or when the node stops. Reconnect then.`
 
-const feedExample = `data: {"type":"reset","version":1,"environment":{"tenantId":"0198c5a0-e4d1-7f2a-b6c8-4d0e9a7b5c13","environment":{"id":"0198c5a0-e4d2-7c11-8a55-1f0e3d2c4b5a","name":"production"},"plan":"standard"}}
+var feedExample = `data: {"type":"reset","version":` + strconv.Itoa(snapshot.FeedVersion) + `,"environment":{"tenantId":"0198c5a0-e4d1-7f2a-b6c8-4d0e9a7b5c13","environment":{"id":"0198c5a0-e4d2-7c11-8a55-1f0e3d2c4b5a","name":"production"},"plan":"standard"}}
 
 data: {"type":"state","flags":[{"tenantId":"0198c5a0-e4d1-7f2a-b6c8-4d0e9a7b5c13","key":"new-checkout","id":"0198c5a1-7d2e-7b10-9d0c-3f5f3f1f2a77","name":"","type":"boolean","defaultValue":false,"salt":"h7","exists":true,"status":"active","version":7}]}
 

@@ -98,17 +98,17 @@ func (f *ofrepFlags) write(ctx context.Context, used *uncounted, size int, full 
 		if f.e.workSlot.Pace(ctx) != nil {
 			rest.AbortResponse() // the client has gone
 		}
+		err := hideFromBrowser(f.p, &answer.Result, answer.Err)
 		switch {
-		case errors.Is(answer.Err, queries.ErrTooSlow):
-			return answer.Err
+		case errors.Is(err, queries.ErrTooSlow):
+			return err
 		case answer.Reason == evaluation.Archived:
 			continue
-		case answer.Err != nil:
+		case err != nil:
 			f.out.text(separator)
-			f.out.json(rest.OFREPErrorOf(ctx, key, answer.Err).Of(key))
+			f.out.json(rest.OFREPErrorOf(ctx, key, err).Of(key))
 		default:
 			f.out.text(separator)
-			hideFromBrowser(f.p, &answer.Result)
 			f.out.ofrep(key, answer.Flag, &answer.Result, f.p, false)
 			used.add(&answer, &f.e.Context)
 		}

@@ -32,11 +32,11 @@ func (a *API) addRevert() {
 		if err != nil {
 			return nil, err
 		}
-		forget, err := a.EnterRevert(ctx)
+		leaveMemory, err := a.EnterRevert(ctx)
 		if err != nil {
 			return nil, err
 		}
-		defer forget()
+		defer leaveMemory()
 		cmd := commands.RevertFlag{FlagRef: in.ref(ctx), At: m.At.UTC(),
 			Environments: rest.PrincipalOf(ctx).Tenant.Environments()}
 		if err := a.readRevertTarget(ctx, &cmd, m); err != nil {
@@ -78,15 +78,15 @@ func (a *API) readRevertTarget(ctx context.Context, cmd *commands.RevertFlag, m 
 			return err
 		}
 	}
+	tenant := rest.PrincipalOf(ctx).Tenant
+	cmd.Required, cmd.Dependents = requiredAt(tenant, &cmd.To), dependents(tenant, cmd.Key)
 	slot.Leave()
 	var used []string
 	for _, rules := range cmd.To.Rules {
 		used = append(used, state.SegmentsOf(rules)...)
 	}
-	missing := a.UnusableSegmentKeys(ctx, rest.PrincipalOf(ctx).Tenant, "", used)
+	missing := a.UnusableSegmentKeys(ctx, tenant, "", used)
 	cmd.SegmentsMissing = slices.Sorted(maps.Keys(missing))
-	tenant := rest.PrincipalOf(ctx).Tenant
-	cmd.Required, cmd.Dependents = requiredAt(tenant, &cmd.To), dependents(tenant, cmd.Key)
 	if cmd.To.ProjectID != "" {
 		known, err := a.hasProject(ctx, cmd.To.ProjectID)
 		cmd.ProjectMissing = !known

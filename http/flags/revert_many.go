@@ -82,11 +82,11 @@ func (a *API) revertFlags(ctx context.Context, in *struct {
 	if err := rest.RequestOf(ctx).ReplayRefusal; err != nil {
 		return nil, err
 	}
-	forget, err := a.EnterRevert(ctx)
+	leaveMemory, err := a.EnterRevert(ctx)
 	if err != nil {
 		return nil, err
 	}
-	defer forget()
+	defer leaveMemory()
 	r, err := a.newRevertRun(ctx, &in.Body)
 	if err != nil {
 		return nil, err

@@ -82,9 +82,10 @@ func (a *API) addRules() {
 		Body newRulesBody
 	}) (*rulesOutput, error) {
 		cmd := commands.SetRules{
-			FlagRef:     in.ref(ctx),
-			Environment: rest.PrincipalOf(ctx).Environment.EnvironmentRef,
-			Rules:       rest.SentRules(in.Body.Rules),
+			FlagRef:      in.ref(ctx),
+			Environment:  rest.PrincipalOf(ctx).Environment.EnvironmentRef,
+			Rules:        rest.SentRules(in.Body.Rules),
+			Environments: rest.PrincipalOf(ctx).Tenant.Environments(),
 		}
 		cmd.Unusable = a.UnusableSegments(ctx, rest.PrincipalOf(ctx).Tenant, "", cmd.Rules)
 		if in.Body.Fallthrough.Sent {

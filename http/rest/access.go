@@ -52,6 +52,8 @@ type Access struct {
 	Slow bool
 	// FromCSV turns a body of text/csv into one of JSON; nil refuses CSV. Its error says what is wrong with the body.
 	FromCSV func(query url.Values, text []byte) ([]byte, error)
+	// MaxBody limits the body in bytes; 0 for 1 MiB.
+	MaxBody int
 }
 
 // ofTenant reports whether the call concerns a tenant.

@@ -8,10 +8,7 @@ import (
 	"net/http"
 	"strings"
 
-	"github.com/danielgtaylor/huma/v2"
-
 	"flagledger/commands"
-	"flagledger/events"
 	"flagledger/http/strictjson"
 )
 
@@ -69,21 +66,17 @@ func checkEncoding(r *http.Request) *Problem {
 // maxSmallBody limits the bodies of forms, and of operations that need no body.
 const maxSmallBody = 16 << 10
 
-// wholeBody reads a body below maxBody and leaves it readable again. Its error is a problem.
-func wholeBody(r *http.Request) ([]byte, error) { return bodyUpTo(r, maxBody-1, bodyTooLarge) }
-
 // SmallBody reads a body of at most maxSmallBody and leaves it readable again. Its error is a problem.
-func SmallBody(r *http.Request) ([]byte, error) {
-	return bodyUpTo(r, maxSmallBody, "the body is larger than "+events.SizeText(maxSmallBody))
-}
+func SmallBody(r *http.Request) ([]byte, error) { return bodyUpTo(r, maxSmallBody) }
 
-func bodyUpTo(r *http.Request, limit int64, tooLarge string) ([]byte, error) {
+// bodyUpTo reads a body of at most limit bytes and leaves it readable again. Its error is a problem.
+func bodyUpTo(r *http.Request, limit int) ([]byte, error) {
 	if held, ok := r.Body.(*heldBody); ok {
 		return held.data, nil
 	}
-	body, err := io.ReadAll(http.MaxBytesReader(nil, r.Body, limit))
+	body, err := io.ReadAll(http.MaxBytesReader(nil, r.Body, int64(limit)))
 	if _, exceeded := errors.AsType[*http.MaxBytesError](err); exceeded {
-		return nil, NewProblem(http.StatusBadRequest, tooLarge)
+		return nil, NewProblem(http.StatusBadRequest, bodyTooLarge(limit))
 	}
 	if err != nil {
 		return nil, NewProblem(http.StatusBadRequest, UnreadBody)
@@ -114,15 +107,15 @@ func WrongFields(wrong map[string]string) error {
 	return Invalid(wrong)
 }
 
-// fitBody stores the schema errors of a request's body and removes the invalid members from it. Its error is a problem.
-func (a *Core) fitBody(r *http.Request, schema *huma.Schema) error {
-	body, err := wholeBody(r)
+// fit stores the schema errors of a request's body and removes the invalid members from it. Its error is a problem.
+func (g *guard) fit(r *http.Request) error {
+	body, err := bodyUpTo(r, g.need.MaxBody)
 	if err != nil {
 		return err
 	}
 	if len(body) > 0 {
 		if body, RequestOf(r.Context()).wrong, err = strictjson.Fit(
-			body, schema, a.Huma.OpenAPI().Components.Schemas,
+			body, g.body, g.api.Huma.OpenAPI().Components.Schemas,
 		); err != nil {
 			return ProblemOfBody(err)
 		}

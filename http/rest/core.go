@@ -28,7 +28,8 @@ import (
 	"flagledger/queries"
 )
 
-const maxBody = 1<<20 + 1 // huma refuses a body of this size: 1 MiB is still taken
+// maxBody limits the body of a request, unless its operation has another limit.
+const maxBody = 1 << 20
 
 // The limits of a request and of its connection.
 const (

@@ -201,7 +201,7 @@ func idempotencyRequest(ctx huma.Context, c *Credential, tenantID string) (idemp
 			map[string]string{"Idempotency-Key": fmt.Sprintf("must be one key of 1 to %d printable ASCII characters", maxKey)},
 		)
 	}
-	body, err := wholeBody(r)
+	body, err := bodyUpTo(r, maxBody)
 	if err != nil {
 		return idempotency.Request{}, err
 	}

@@ -73,6 +73,7 @@ func TestALargeChangeOfFlagsHasATurnButWhileItWaitsForOthers(t *testing.T) {
 		CPU:    quota.NewQueue(quota.QueueLimits{Slots: 1, FlowSlots: 1, FlowWaiting: 10, Waiting: 10, Timeout: time.Millisecond}),
 	}}
 	admit := func(who string, need Access) (*request, error) {
+		need.MaxBody = maxBody
 		req := &request{answer: http.Header{}}
 		r := httptest.NewRequest(http.MethodPost, "/", bytes.NewReader(make([]byte, 40_000)))
 		g := &guard{api: a, need: need, body: &huma.Schema{}}
@@ -170,7 +171,7 @@ func TestNoDeadlineOutlivesABody(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if err := readRest(r, &body, slot); err != nil || body.Len() != size {
+		if err := readRest(r, &body, maxBody, slot); err != nil || body.Len() != size {
 			t.Errorf("of %d bytes %d are read: %v", size, body.Len(), err)
 		}
 		if !connection.last.IsZero() {

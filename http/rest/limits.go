@@ -28,7 +28,7 @@ func requestLimits() []events.Limit {
 	return []events.Limit{
 		of("the headers", fmt.Sprintf("%s in %s", size(MaxHeader), period(ReadHeaderTimeout)), 431, ""),
 		of("a request", period(ReadTimeout), 0, "the connection is closed"),
-		of("a body", size(maxBody-1), 400, ""),
+		of("a body", size(maxBody), 400, ""),
 		of("a form, or a body that the operation does not use", size(maxSmallBody), 400, ""),
 		of("the next "+size(LargeBody)+" of a larger body", period(pieceTimeout), 400, ""),
 		of("nesting of JSON", count(strictjson.MaxDepth)+" levels", 400, ""),

@@ -226,10 +226,14 @@ func ProblemOf(ctx context.Context, err error) *Problem {
 
 // unitField returns the field of an evaluation's body that holds the unit of a split.
 func unitField(attribute string) string {
-	if attribute == "targetingKey" {
+	switch attribute {
+	case "targetingKey":
 		return attribute
+	case "":
+		return "attributes"
+	default:
+		return "attributes." + attribute
 	}
-	return "attributes." + attribute
 }
 
 // refusalProblem converts the refusal of a command to a problem. It returns nil for a fault of the service.
@@ -292,13 +296,13 @@ const (
 	MissingBody = "request body is required"
 )
 
-var bodyTooLarge = "the body is larger than " + events.SizeText(maxBody-1)
+func bodyTooLarge(limit int) string { return "the body is larger than " + events.SizeText(limit) }
 
 // humaProblem converts huma's errors to problems. It replaces huma.NewErrorWithContext.
 func humaProblem(ctx huma.Context, status int, detail string, errs ...error) huma.StatusError {
 	switch status {
 	case http.StatusRequestEntityTooLarge:
-		status, detail = http.StatusBadRequest, bodyTooLarge
+		status, detail = http.StatusBadRequest, bodyTooLarge(maxBody) // the guard has refused those of larger limits
 	case http.StatusRequestTimeout:
 		status = http.StatusBadRequest
 	case http.StatusInternalServerError:

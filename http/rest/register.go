@@ -1,6 +1,7 @@
 package rest
 
 import (
+	"cmp"
 	"context"
 	"net/http"
 	"slices"
@@ -21,7 +22,9 @@ func serve[I, O any](a *Core, need Access, op huma.Operation, handle func(contex
 	if need.Who == 0 || need.Scope != "" && need.Who < Viewer {
 		panic("the operation " + op.Method + " " + op.Path + " does not define who may call it")
 	}
-	op.MaxBodyBytes, op.SkipValidateBody = maxBody, true
+	need.MaxBody = cmp.Or(need.MaxBody, maxBody)
+	// The guard has limited the body. The JSON that it makes of CSV is up to twice as large.
+	op.MaxBodyBytes, op.SkipValidateBody = 2*int64(need.MaxBody)+1, true
 	// The guard has read the body. A deadline would cancel this and later requests of the connection.
 	op.BodyReadTimeout = -1
 	op.Errors = append(slices.Clone(op.Errors), http.StatusUnprocessableEntity)

@@ -104,7 +104,7 @@ func (g *guard) readCSV(_ context.Context, r *http.Request) error {
 	if g.need.FromCSV == nil || mediaType(r) != csvType {
 		return nil
 	}
-	text, err := wholeBody(r)
+	text, err := bodyUpTo(r, g.need.MaxBody)
 	if err != nil {
 		return err
 	}
@@ -160,7 +160,7 @@ func (g *guard) readLargeBody(r *http.Request, p *Principal) (leave func(), err 
 		return leave, nil
 	}
 	var body bytes.Buffer
-	bodySlot, err := g.api.ReadBody(r, p, &body)
+	bodySlot, err := g.api.readBody(r, p, &body, g.need.MaxBody)
 	if err != nil {
 		return nil, err
 	}
@@ -238,7 +238,7 @@ func (g *guard) fitBody(_ context.Context, r *http.Request) error {
 	if g.body == nil {
 		return nil
 	}
-	return g.api.fitBody(r, g.body)
+	return g.fit(r)
 }
 
 // checkQuery notes repeated and empty query parameters of reads, which huma ignores. Legacy paths are exempt. Times in

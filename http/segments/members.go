@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"context"
 	"encoding/csv"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -71,7 +70,7 @@ func (a *API) addMembers() {
 		Schema: &huma.Schema{Type: huma.TypeString}, Example: "user-42\nuser-43\n",
 	}
 	need := changing
-	need.FromCSV = membersFromCSV
+	need.FromCSV, need.MaxBody = membersFromCSV, maxMembersBody
 	rest.Register(a.Core, need, change, func(ctx context.Context, in *struct {
 		SegmentChange
 		List string `query:"list" enum:"included,excluded" doc:"The list that a body of text/csv adds to"`
@@ -96,6 +95,9 @@ func (a *API) addMembers() {
 		return out, nil
 	})
 }
+
+// maxMembersBody limits the body of a change of members: the most members of a call, of the greatest length, fit.
+const maxMembersBody = 4 << 20
 
 func distinct(texts []string) int {
 	seen := map[string]bool{}
@@ -127,7 +129,7 @@ func membersFromCSV(query url.Values, text []byte) ([]byte, error) {
 		row, err := rows.Read()
 		switch {
 		case errors.Is(err, io.EOF):
-			return json.Marshal(body)
+			return rest.EncodeJSON(body), nil
 		case errors.Is(err, csv.ErrFieldCount):
 			line, _ := rows.FieldPos(0)
 			return nil, fmt.Errorf("line %d: must have one column", line)

@@ -3,6 +3,7 @@ package segments
 import (
 	"context"
 	"net/http"
+	"slices"
 
 	"flagledger/commands"
 	"flagledger/events/state"
@@ -16,18 +17,17 @@ func (a *API) addForget() {
 	forget := rest.Operation("POST", path+"/forget", "forget-segment-members", tag,
 		"Forget the members of a private segment")
 	forget.Description = "Empties both lists, and deletes the salt of their hashes: from then on nobody can tell who " +
-		"was in them, and answers about earlier times count them as empty too. The answer is 409 for a segment that is not " +
-		"private: its members stay in its history."
+		"was in them, and answers about earlier times count them as empty too. That holds for deleted segments and for " +
+		"earlier ones with the key as well, and none of them is reverted to a version from before (409). The answer is " +
+		"409 if no segment with the key was private: the members stay in the history."
 	forget.Errors = []int{http.StatusConflict}
 	rest.Register(a.Core, rest.Access{Who: rest.Admin}, forget,
 		func(ctx context.Context, in *SegmentChange) (*segmentOutput, error) {
 			tenant := rest.PrincipalOf(ctx).Tenant
 			cmd := commands.ForgetMembers{SegmentRef: in.ref(ctx)}
-			segmentID := ""
 			if live, ok := tenant.Segments().Find(in.Key); ok && live.State().Private {
-				segmentID = live.State().ID
 				var err error
-				if cmd.SaltID, err = a.Salts.Add(ctx, tenant.ID(), segmentID); err != nil {
+				if cmd.SaltID, err = a.Salts.Add(ctx, tenant.ID(), live.State().ID); err != nil {
 					return nil, err
 				}
 			}
@@ -36,7 +36,19 @@ func (a *API) addForget() {
 				a.dropSalt(ctx, cmd.SaltID, err)
 				return nil, err
 			}
-			return out, a.Salts.Forget(ctx, tenant.ID(), segmentID, cmd.SaltID)
+			slot, err := a.EnterPast(ctx)
+			if err != nil {
+				return nil, err
+			}
+			defer slot.Leave()
+			named, forgotten, err := a.Queries.SegmentSalts(ctx, tenant.ID(), in.Key)
+			if err != nil {
+				return nil, err
+			}
+			if !slices.Contains(named, cmd.SaltID) { // an earlier attempt has named another, or there is no private segment
+				forgotten = append(forgotten, cmd.SaltID)
+			}
+			return out, a.Salts.Remove(ctx, tenant.ID(), forgotten...)
 		})
 }
 
@@ -46,7 +58,7 @@ func (a *API) dropSalt(ctx context.Context, id string, refusal error) {
 	if id == "" || kind == commands.Unavailable || kind == commands.Internal { // it may have been recorded
 		return
 	}
-	if err := a.Salts.Remove(ctx, id); err != nil {
+	if err := a.Salts.Remove(ctx, rest.PrincipalOf(ctx).Tenant.ID(), id); err != nil {
 		a.Log.Warn("the salt of a refused change stays", "err", err)
 	}
 }

@@ -112,7 +112,14 @@ func (a *API) addSegments() {
 				}
 			}
 		} else {
-			var err error
+			if err := a.Queries.WaitUntilCurrent(ctx, in.At, "segment."); err != nil {
+				return nil, err
+			}
+			slot, err := a.EnterPast(ctx)
+			if err != nil {
+				return nil, err
+			}
+			defer slot.Leave()
 			if found, err = a.Queries.SegmentsListAt(ctx, tenant, in.At); err != nil {
 				return nil, err
 			}
@@ -231,12 +238,14 @@ func (a *API) write(ctx context.Context, cmd commands.Command[state.Segment]) (*
 
 // userNames names each user of a segment once, in words.
 func userNames(users []snapshot.SegmentUser) (names []string) {
+	seen := map[string]bool{}
 	for _, u := range users {
 		name := "the segment " + u.SegmentKey
 		if u.FlagKey != "" {
 			name = "the flag " + u.FlagKey + " in " + u.Environment.Name
 		}
-		if !slices.Contains(names, name) {
+		if !seen[name] {
+			seen[name] = true
 			names = append(names, name)
 		}
 	}

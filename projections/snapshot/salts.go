@@ -123,7 +123,7 @@ func (s *Snapshot) loadMissingSalts(ctx context.Context) (firstErr error) {
 	for _, t := range s.tenants.All() {
 		for _, segment := range t.Segments().All() {
 			id := segment.State().SaltID
-			if _, known := s.salts.known.Load(id); known || !segment.State().Private {
+			if _, known := s.salts.known.Load(id); known || !segment.State().Private || !segment.State().Exists {
 				continue
 			}
 			loaded, err := s.salts.load(ctx, id)
@@ -147,7 +147,7 @@ func (s *Snapshot) loadMissingSalts(ctx context.Context) (firstErr error) {
 // addSalts shows a tenant's private segments with their salts. Those that the copy on disk lacks are loaded.
 func (s *Snapshot) addSalts(t *Tenant) {
 	for _, segment := range t.Segments().All() {
-		if !segment.State().Private {
+		if !segment.State().Private || !segment.State().Exists {
 			continue
 		}
 		if _, known := s.salts.known.Load(segment.State().SaltID); !known && s.salts.source != nil {

@@ -114,7 +114,7 @@ func (s *Snapshot) applySegment(run []events.Recorded, fault func(events.Recorde
 	if last.Fact == nil {
 		return
 	}
-	next.LastChange = state.MemberChange{}
+	next.LastChange, next.Salted, next.Forgotten = state.MemberChange{}, false, 0
 	if next.SaltID != saltID || !next.Exists {
 		s.salts.known.Delete(saltID)
 	}

@@ -64,16 +64,9 @@ func (s *Salts) Decrypt(id string, encrypted []byte) (salt []byte, ok bool) {
 	return salt, ok
 }
 
-// Remove deletes one salt.
-func (s *Salts) Remove(ctx context.Context, id string) error {
-	_, err := s.db.Exec(ctx, `delete from keep.segment_salts where id = $1`, id)
-	return databaseError(err)
-}
-
-// Forget deletes the salts of a segment but for one.
-func (s *Salts) Forget(ctx context.Context, tenantID, segmentID, except string) error {
-	_, err := s.db.Exec(ctx, `delete from keep.segment_salts where tenant_id = $1 and segment_id = $2 and id <> $3`,
-		tenantID, segmentID, except)
+// Remove deletes salts of a tenant.
+func (s *Salts) Remove(ctx context.Context, tenantID string, ids ...string) error {
+	_, err := s.db.Exec(ctx, `delete from keep.segment_salts where tenant_id = $1 and id = any($2)`, tenantID, ids)
 	return databaseError(err)
 }
 

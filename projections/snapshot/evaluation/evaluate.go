@@ -1,6 +1,7 @@
 package evaluation
 
 import (
+	"cmp"
 	"encoding/json"
 	"errors"
 	"time"
@@ -69,14 +70,25 @@ func (x *Context) Reset() {
 
 // NoUnitError reports that the attribute that a split buckets by is missing.
 type NoUnitError struct {
-	Attribute string // targetingKey, or the name of an attribute
+	Attribute string // targetingKey, or the name of an attribute; empty if the caller may not know it
 	FlagKey   string // of the flag with the split if another one requires it; empty for the flag itself
 }
 
-func (e *NoUnitError) Error() string { return e.Attribute + " " + e.Because() }
+func (e *NoUnitError) Error() string { return cmp.Or(e.Attribute, "attributes") + " " + e.Because() }
+
+// WithoutFlag returns the error for a caller who may know neither the required flag nor the attributes that it uses.
+func (e *NoUnitError) WithoutFlag() *NoUnitError {
+	if e.Attribute == events.TargetingKey {
+		return errNoTargetingKey
+	}
+	return &NoUnitError{}
+}
 
 // Because says why the attribute is required.
 func (e *NoUnitError) Because() string {
+	if e.Attribute == "" {
+		return "lack what a flag splits its traffic by"
+	}
 	if e.FlagKey != "" {
 		return "is required: the flag requires " + e.FlagKey + ", which splits its traffic by it"
 	}
