@@ -174,7 +174,8 @@ func TestComparingServedValuesIsBounded(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			root, d := asking(c.serves, c.values)
 			x := Context{Dependencies: d}
-			r, err := root.evaluate(production.ID, &x, c.most)
+			var r Result
+			err := root.evaluate(&r, production.ID, &x, c.most)
 			if c.refused {
 				if err != ErrTooLarge {
 					t.Errorf("the error is %v", err)
