@@ -26,3 +26,19 @@ func (d RulesDraft) Apply(f state.Flag) (state.Flag, error) {
 	}
 	return f, check.wrong.Err()
 }
+
+// SegmentRulesDraft has possible rules of a segment. They are only asked, never stored.
+type SegmentRulesDraft struct {
+	Rules    []NewRule
+	Unusable SegmentErrors
+}
+
+// Apply returns a segment with the rules. The error names the fields that SetSegmentRules would refuse.
+func (d SegmentRulesDraft) Apply(s state.Segment) (state.Segment, error) {
+	s = s.Clone()
+	check := ruleCheck{wrong: FieldErrors{}, unusable: d.Unusable}
+	after := check.rules(d.Rules, s.Rules)
+	check.segmentsUsed(after)
+	s.SetRules(after)
+	return s, check.wrong.Err()
+}

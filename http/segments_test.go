@@ -205,6 +205,30 @@ func TestSegments(t *testing.T) {
 			me.Call("POST", segmentPath("none", "/check"), `{}`).Refused(404)
 			me.Call("POST", segmentPath("beta", "/check?x=1"), `{}`).Refused(422, "x")
 		},
+		"a check tries rules": func(t *testing.T, me *nodetest.Client) {
+			createSegment(me, "staff", ofPlan("team"))
+			rule := createSegment(me, "beta", ofPlan("pro"))["rules"].([]any)[0].(map[string]any)["id"]
+			members(me, "beta", `{"list":"excluded","add":["eve"]}`).Want(200)
+			check := func(query, body string) *nodetest.Answer {
+				return me.Call("POST", segmentPath("beta", "/check"+query), body)
+			}
+			because := func(body string) any { return check("", body).Want(200).Object()["because"] }
+			team := `"attributes":{"plan":"team"}`
+			inStaff := `{"conditions":[{"op":"in_segment","values":["staff"]}]}`
+			nodetest.Same(t, "saved", because(`{`+team+`}`), nil)
+			nodetest.Same(t, "a new rule", because(`{`+team+`,"rules":[`+inStaff+`]}`), map[string]any{"ruleId": "rules[0]"})
+			nodetest.Same(t, "a list decides first", because(`{"targetingKey":"eve",`+team+`,"rules":[`+inStaff+`]}`),
+				map[string]any{"list": "excluded"})
+			kept := fmt.Sprintf(`{"attributes":{"plan":"pro"},"rules":[{"id":%q,"conditions":[]}]}`, rule)
+			nodetest.Same(t, "a changed rule", because(kept), map[string]any{"ruleId": rule})
+			nodetest.Same(t, "none", because(`{"attributes":{"plan":"pro"},"rules":[]}`), nil)
+			check("", `{"rules":[{"conditions":[{"op":"in_segment","values":["beta"]}]}]}`).
+				Refused(422, "rules[0].conditions[0].values[0]")
+			check("", `{"rules":[{"conditions":[{"attribute":"a","op":"like","values":[]}]}]}`).
+				Refused(422, "rules[0].conditions[0].op")
+			check("?version=1", `{"rules":[]}`).Refused(422, "rules")
+			nodetest.Same(t, "nothing is stored", me.Call("GET", segmentPath("beta"), nil).Want(200).Object()["version"], 3.0)
+		},
 		"a segment is compared and reverted": func(t *testing.T, me *nodetest.Client) {
 			createSegment(me, "beta", ofPlan("pro"))
 			members(me, "beta", `{"list":"included","add":["a","b"]}`).Want(200)

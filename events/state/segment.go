@@ -151,6 +151,12 @@ func SegmentsOfCondition(c events.Condition) (keys []string) {
 	return keys
 }
 
+// SetRules replaces the rules, without a new version.
+func (s *Segment) SetRules(rules []events.Rule) {
+	s.Rules = rules
+	s.setUses(s.UpdatedAt)
+}
+
 // Clone implements State. Rules, uses and members are replaced, not changed.
 func (s *Segment) Clone() Segment { return *s }
 

@@ -1,12 +1,14 @@
 package evaluation
 
 import (
+	"context"
 	"net/http"
-	"net/url"
+	"strconv"
 	"time"
 
 	"github.com/danielgtaylor/huma/v2"
 
+	"flagledger/commands"
 	"flagledger/events"
 	"flagledger/http/rest"
 	"flagledger/projections/snapshot/evaluation"
@@ -14,6 +16,22 @@ import (
 )
 
 var checkSegmentAccess = rest.Access{Who: rest.Viewer, Scope: events.FlagsRead, Unverified: true}
+
+// segmentToCheck is a context, and the rules to try with it.
+type segmentToCheck struct {
+	ContextBody
+	Rules []rest.SegmentRuleChange `json:"rules,omitempty" maxItems:"100" doc:"The whole list in its order, in place of the segment's rules: what saving them would do"`
+}
+
+// draft returns the draft that the body describes, which has rules. A new rule's id is its index in the list, so that
+// the same draft always gives the same answer.
+func (b segmentToCheck) draft() commands.SegmentRulesDraft {
+	d := commands.SegmentRulesDraft{Rules: rest.SentSegmentRules(b.Rules)}
+	for i := range d.Rules {
+		d.Rules[i].NewID = "rules[" + strconv.Itoa(i) + "]"
+	}
+	return d
+}
 
 type segmentCheckBody struct {
 	Member     bool                                `json:"member" example:"true"`
@@ -39,16 +57,35 @@ func (a *API) checkSegment(w http.ResponseWriter, r *http.Request) {
 }
 
 func (a *API) answerCheck(w http.ResponseWriter, r *http.Request) error {
-	m, past, wrong := readMomentQuery(r.URL, a.Now())
-	p, e, err := a.admitEvaluation(r, checkSegmentAccess, readEvaluate, a.checkSegmentSchema)
+	p, err := a.Admit(r, checkSegmentAccess, "")
+	if err != nil {
+		return err
+	}
+	if err := rest.CheckMediaType(r); err != nil {
+		return err
+	}
+	e, err := a.readEvaluationBody(r, p)
 	if err != nil {
 		return err
 	}
 	defer e.release()
-	if wrong != nil {
-		return wrong
+	body, wrong, err := readDraft[segmentToCheck](a, e, a.checkSegmentSchema)
+	if err != nil {
+		return rest.ProblemOfBody(err)
+	}
+	query := r.URL.Query()
+	refuseOthers(query, wrong, "at", "version")
+	m, past := rest.MomentFromQuery(query, a.Now(), wrong)
+	if past && body.Rules != nil {
+		wrong["rules"] = "cannot be combined with at or version"
+	}
+	if len(wrong) > 0 {
+		return rest.Invalid(wrong)
 	}
 	segment, err := a.segmentOfCheck(r, p, e, m, past)
+	if err == nil && body.Rules != nil {
+		segment, err = a.withRules(r.Context(), p, e, segment, body.draft())
+	}
 	if err != nil {
 		return err
 	}
@@ -64,15 +101,21 @@ func (a *API) answerCheck(w http.ResponseWriter, r *http.Request) error {
 	return nil
 }
 
-// readMomentQuery reads a query of at or version alone. Its error is a problem.
-func readMomentQuery(u *url.URL, now time.Time) (m queries.Moment, past bool, err error) {
-	query, wrong := u.Query(), map[string]string{}
-	refuseOthers(query, wrong, "at", "version")
-	m, past = rest.MomentFromQuery(query, now, wrong)
-	if len(wrong) > 0 {
-		return m, past, rest.Invalid(wrong)
+// withRules returns a segment with the rules of a draft, and has the evaluation use it.
+func (a *API) withRules(
+	ctx context.Context, p *rest.Principal, e *evaluationRequest, s *evaluation.Segment, draft commands.SegmentRulesDraft,
+) (*evaluation.Segment, error) {
+	draft.Unusable = a.UnusableSegments(ctx, p.Tenant, s.State().Key, draft.Rules)
+	after, err := draft.Apply(*s.State())
+	if err != nil {
+		return nil, err
 	}
-	return m, past, nil
+	segment, err := evaluation.CompileSegment(&after, nil)
+	if err != nil {
+		return nil, err
+	}
+	e.Dependencies = e.Dependencies.WithSegments(e.Dependencies.Segments().With(segment))
+	return segment, nil
 }
 
 // segmentOfCheck finds the segment at a moment, and sets the rest of the context at that moment. The evaluation then
@@ -146,7 +189,7 @@ func showCheck(c *evaluation.Check) segmentCheckBody {
 func (a *API) documentCheckSegment() {
 	op := rest.Operation("POST", rest.CheckSegmentRoute, "check-segment", "Segments", "Whether a context is in a segment")
 	op.Description = "Excluded members are not in it, included ones are, and others if a rule matches. Nothing is " +
-		"counted. With `at` or `version` the answer is that of the segment then, with the other segments at that time."
+		"counted. With `rules` the answer is what saving them would lead to: nothing is stored. With `at` or `version` the answer is that of the segment then, with the other segments at that time."
 	op.Parameters = []*huma.Param{
 		{
 			Name: "segmentKey", In: "path", Required: true, Schema: &huma.Schema{Type: huma.TypeString}, Example: "beta",
@@ -158,5 +201,5 @@ func (a *API) documentCheckSegment() {
 		},
 	}
 	op.Errors = []int{http.StatusUnprocessableEntity}
-	a.checkSegmentSchema = a.document(&op, checkSegmentAccess, ContextBody{}, segmentCheckBody{})
+	a.checkSegmentSchema = a.document(&op, checkSegmentAccess, segmentToCheck{}, segmentCheckBody{})
 }

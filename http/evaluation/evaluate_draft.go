@@ -59,7 +59,7 @@ func (a *API) answerDraft(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	defer e.release()
-	body, wrong, err := a.readDraft(e)
+	body, wrong, err := readDraft[draftBody](a, e, a.evaluateDraftSchema)
 	if err != nil {
 		return rest.ProblemOfBody(err)
 	}
@@ -85,9 +85,11 @@ func (a *API) answerDraft(w http.ResponseWriter, r *http.Request) error {
 	return nil
 }
 
-// readDraft reads the body of a draft's evaluation. wrong holds its schema errors by field.
-func (a *API) readDraft(e *evaluationRequest) (body draftBody, wrong map[string]string, err error) {
-	fitting, unfit, err := strictjson.Fit(e.data, a.evaluateDraftSchema, a.Huma.OpenAPI().Components.Schemas)
+// readDraft reads a body with a context and the rules to try with it. wrong holds its schema errors by field.
+func readDraft[B any](
+	a *API, e *evaluationRequest, schema *huma.Schema,
+) (body B, wrong map[string]string, err error) {
+	fitting, unfit, err := strictjson.Fit(e.data, schema, a.Huma.OpenAPI().Components.Schemas)
 	if err != nil {
 		return body, nil, err
 	}

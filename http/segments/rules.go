@@ -24,48 +24,12 @@ func showRules(list []events.Rule) []segmentRuleBody {
 	return shown
 }
 
-// NewSegmentRule is a new rule of a segment in a request.
-type NewSegmentRule struct {
-	Name       string                  `json:"name,omitempty" maxLength:"200" example:"staff"`
-	Conditions []rest.NewConditionBody `json:"conditions" maxItems:"50" doc:"All must hold; a rule without conditions matches everyone"`
-}
-
-// segmentRuleChange is a rule of a segment in a request that may exist already.
-type segmentRuleChange struct {
-	ID *string `json:"id,omitempty" nullable:"true" doc:"The id of an existing rule; a rule without it is new"`
-	NewSegmentRule
-}
-
-func (r NewSegmentRule) rule() commands.NewRule {
-	return commands.NewRule{NewID: commands.NewID(), Name: r.Name, Conditions: rest.SentConditions(r.Conditions)}
-}
-
-func (r segmentRuleChange) rule() commands.NewRule {
-	rule := r.NewSegmentRule.rule()
-	if r.ID != nil {
-		rule.ID = new(events.CanonicalID(*r.ID))
-	}
-	return rule
-}
-
-// sentRules converts the rules of a body for a command; nil stays nil.
-func sentRules[R interface{ rule() commands.NewRule }](sent []R) []commands.NewRule {
-	if sent == nil {
-		return nil
-	}
-	list := make([]commands.NewRule, min(len(sent), commands.MaxRules+1)) // one too many is refused
-	for i := range list {
-		list[i] = sent[i].rule()
-	}
-	return list
-}
-
 type segmentRulesBody struct {
 	Rules []segmentRuleBody `json:"rules" doc:"Who matches one of them is in the segment, unless excluded"`
 }
 
 type newSegmentRulesBody struct {
-	Rules []segmentRuleChange `json:"rules" maxItems:"100" doc:"The whole list"`
+	Rules []rest.SegmentRuleChange `json:"rules" maxItems:"100" doc:"The whole list"`
 }
 
 type rulesOutput struct {
@@ -109,7 +73,7 @@ func (a *API) addRules() {
 		SegmentChange
 		Body newSegmentRulesBody
 	}) (*rulesOutput, error) {
-		cmd := commands.SetSegmentRules{SegmentRef: in.ref(ctx), Rules: sentRules(in.Body.Rules)}
+		cmd := commands.SetSegmentRules{SegmentRef: in.ref(ctx), Rules: rest.SentSegmentRules(in.Body.Rules)}
 		cmd.Unusable = a.UnusableSegments(ctx, rest.PrincipalOf(ctx).Tenant, in.Key, cmd.Rules)
 		if cmd.Costly() {
 			leave, err := a.EnterChanges(ctx)

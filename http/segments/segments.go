@@ -69,7 +69,7 @@ type createSegmentBody struct {
 	Name        rest.Optional[string] `json:"name,omitzero" minLength:"1" maxLength:"200" doc:"The default is the key" example:"Beta testers"`
 	Description string                `json:"description,omitempty" maxLength:"2000" example:"People who asked for early versions"`
 	Tags        []string              `json:"tags,omitempty" doc:"A set" example:"[\"web\"]"`
-	Rules       []NewSegmentRule      `json:"rules,omitempty" maxItems:"100"`
+	Rules       []rest.NewSegmentRule `json:"rules,omitempty" maxItems:"100"`
 	Private     bool                  `json:"private,omitempty" doc:"Record hashes of the members; this never changes" example:"false"`
 }
 
@@ -144,7 +144,7 @@ func (a *API) addSegments() {
 			return nil, err
 		}
 		defer release()
-		sent, id, saltID := sentRules(in.Body.Rules), rest.NewID(ctx), ""
+		sent, id, saltID := rest.SentSegmentRules(in.Body.Rules), rest.NewID(ctx), ""
 		if in.Body.Private {
 			if saltID, err = a.Salts.Add(ctx, tenant.ID(), id); err != nil {
 				return nil, err

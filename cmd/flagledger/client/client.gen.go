@@ -532,6 +532,14 @@ type SegmentRulesBody struct {
 	Rules []SegmentRuleBody `json:"rules"`
 }
 
+// SegmentToCheck defines model for SegmentToCheck.
+type SegmentToCheck struct {
+	Attributes   *map[string]json.RawMessage `json:"attributes,omitempty"`
+	Environment  *string                     `json:"environment,omitempty"`
+	Rules        *[]SegmentRuleChange        `json:"rules,omitempty"`
+	TargetingKey *string                     `json:"targetingKey,omitempty"`
+}
+
 // SegmentUserBody defines model for SegmentUserBody.
 type SegmentUserBody struct {
 	Environment *string `json:"environment,omitempty"`
@@ -834,7 +842,7 @@ type SetRulesJSONRequestBody = NewRulesBody
 type CreateSegmentJSONRequestBody = CreateSegmentBody
 
 // CheckSegmentJSONRequestBody defines body for CheckSegment for application/json ContentType.
-type CheckSegmentJSONRequestBody = ContextBody
+type CheckSegmentJSONRequestBody = SegmentToCheck
 
 // ChangeSegmentMembersJSONRequestBody defines body for ChangeSegmentMembers for application/json ContentType.
 type ChangeSegmentMembersJSONRequestBody = SegmentMembersBody

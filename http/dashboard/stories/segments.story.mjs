@@ -22,7 +22,7 @@ async function haveMembers(v, key, list, want) {
 
 export default {
   'a segment gets rules and members, and is used by a flag': async (come) => {
-    const v = await come({ refused: [409] });
+    const v = await come({ refused: [409, 422] });
     await v.signUp();
     const { tenant } = v.place;
     await v.call('POST', '/api/v1/flags', { key: 'checkout', type: 'boolean' });
@@ -50,11 +50,13 @@ export default {
     await v.field('Values').fill('@acme.com');
     await v.page.keyboard.press('Enter');
     await v.page.getByText('No flag and no segment uses it yet.').waitFor();
-    await v.inspect();
-    await save(v);
+    await v.page.getByText('is not in it now, and stays so').waitFor();
     await v.button('Add attribute').click();
     await v.field('Attribute name').fill('email');
     await v.field('Value of email').fill('ada@acme.com');
+    await v.page.getByText('is not in it now, and will be').waitFor();
+    await v.inspect();
+    await save(v);
     await answered(v, true);
     await v.page.getByText('matched', { exact: true }).waitFor();
     await v.shot('segment-rules');
@@ -149,7 +151,7 @@ export default {
   },
 
   'a segment is changed, reverted, deleted and restored': async (come) => {
-    const v = await come({ refused: [404, 412] });
+    const v = await come({ refused: [404, 412, 422] });
     await v.signUp();
     const { tenant } = v.place;
     await v.call('POST', '/api/v1/segments', {

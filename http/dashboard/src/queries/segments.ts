@@ -117,17 +117,19 @@ export function useMembers(
   }));
 }
 
-/** Asks whether a user is in a segment, now or as it was at a version. */
+/** Asks whether a user is in a segment: now, as it was at a version, or with other rules. */
 export function useCheck(
   place: () => Place,
   key: () => string,
   context: () => Context | undefined,
   version: () => number | undefined = () => undefined,
+  rules: () => SegmentRuleChange[] | undefined = () => undefined,
 ) {
   return createQuery<SegmentCheck>(() => ({
     queryKey: [
       ...keys.segment(place().tenant, key()),
       'check',
+      JSON.stringify(rules()),
       version(),
       place().environment,
       JSON.stringify(context()),
@@ -136,7 +138,7 @@ export function useCheck(
       exactBody<SegmentCheck>(
         api.POST('/api/v1/segments/{segmentKey}/check', {
           params: { path: { segmentKey: key() }, header: at(place()), query: { version: version() } },
-          body: { ...context(), environment: place().environment },
+          body: { ...context(), environment: place().environment, rules: rules() },
           parseAs: 'text',
           signal,
         }),

@@ -58,6 +58,10 @@ export const segments = {
     segments: (keys: string[]) =>
       `It changes who is in ${keys.length === 1 ? 'the segment' : 'the segments'} ${list.format(keys.map(isolated))}, too.`,
     none: 'No flag and no segment uses it yet.',
+    user: (key: string, before: boolean, after: boolean) =>
+      `${key ? isolated(key) : 'A user without a targeting key'} is ${before ? 'in it' : 'not in it'} now, and ${
+        before === after ? 'stays so' : after ? 'will be' : 'will not be'
+      }.`,
   },
   used: {
     title: 'Used by',
