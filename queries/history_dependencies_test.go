@@ -10,16 +10,25 @@ import (
 	"flagledger/projections/models/modelstest"
 )
 
-// trail inserts entries of the tenant t, each "flag a action changes", and returns queries.
+// trail inserts entries of the tenant t, each "flag a action changes" or "flag a environment:action changes", and
+// returns queries.
 func trail(t *testing.T, entries ...string) *Queries {
 	t.Helper()
 	pool := modelstest.Pool(t)
 	for n, entry := range entries {
 		part := strings.SplitN(entry, " ", 4)
+		environment, action, found := strings.Cut(part[2], ":")
+		if !found {
+			environment, action = "", part[2]
+		}
+		stream := part[0]
+		if stream == "environment" {
+			stream, action = "tenant", "environment_"+action
+		}
 		_, err := pool.Exec(t.Context(), `insert into read.audit (tenant_id, n, commit, prepare, id, recorded, action,
-			resource_type, resource_id, changes, actor_kind, actor_id, request_id, reason, version, leaf) values
-			('t', $1, $1, $1, gen_random_uuid(), now(), $2 || '.' || $4, $2, $3, $5, 'system', '', '', '', 1, '')`,
-			n, part[0], part[1], part[2], part[3])
+			resource_type, resource_id, environment, changes, actor_kind, actor_id, request_id, reason, version, leaf)
+			values ('t', $1, $1, $1, gen_random_uuid(), now(), $2, $3, $4, nullif($5, ''), $6, 'system', '', '', '', 1, '')`,
+			n, stream+"."+action, part[0], part[1], environment, part[3])
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -123,6 +132,24 @@ func TestHistoryWithDependencies(t *testing.T) {
 			"flag a deleted {}",
 			"flag b updated {}",
 		}, "deleted, created of flag b, deleted of flag b, rules_changed of flag b, prerequisites_changed"},
+		"ends with the environment that is deleted": {[]string{
+			"flag a qa:rules_changed " + rule("", "s"),
+			"flag a qa:prerequisites_changed " + require("", "b"),
+			"flag a production:prerequisites_changed " + require("", "b"),
+			"segment s updated {}",
+			"environment e1 qa:deleted {}",
+			"segment s members_added {}",
+			"flag b enabled {}",
+			"flag a production:prerequisites_changed " + require("b", ""),
+			"flag b disabled {}",
+			"flag a qa:rules_changed " + rule("", "s"), // raced the deletion
+			"segment s members_removed {}",
+			"environment e2 qa:added {}",
+			"segment s members_removed {}",
+			"flag a qa:rules_changed " + rule("", "s"),
+			"segment s deleted {}",
+		}, "deleted of segment s, rules_changed, rules_changed, prerequisites_changed, enabled of flag b, " +
+			"updated of segment s, prerequisites_changed, prerequisites_changed, rules_changed"},
 		"ends in a cycle": {[]string{
 			"flag a prerequisites_changed " + require("", "b"),
 			"flag b prerequisites_changed " + require("", "a"),

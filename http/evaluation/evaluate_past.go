@@ -142,8 +142,11 @@ func (a *API) evaluateQuery(
 	if err != nil {
 		return err
 	}
-	if query.revision != "" && query.revision != revisionOf(&result, &environment).String() {
-		return queries.ErrNotFound // no answer had it
+	if query.revision != "" {
+		revision := revisionOf(&result, &environment)
+		if query.revision != revision.String() || revision.ambiguous(&flag, &environment, e.Dependencies) {
+			return queries.ErrNotFound // no answer had it, or it may have been another one
+		}
 	}
 	if query.past {
 		setEvaluatedAt(w, query.time(flag))

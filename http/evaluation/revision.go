@@ -15,8 +15,7 @@ import (
 // segments or the time, the time of the newest fact of all, and if it asked the time, that.
 // A node may not know of a change yet that was recorded before the time of the evaluation, so that does not replace the
 // time of the newest fact.
-// On Postgres no two changes have one time. On EventStoreDB they may: the revision of an answer between such two is not
-// found later, or gives the answer after both.
+// On Postgres no two changes have one time. On EventStoreDB those of different streams may: see ambiguous.
 type revision struct {
 	version events.Revision
 	newest  time.Time // zero for the time of the version
@@ -34,6 +33,24 @@ func revisionOf(answer *evaluation.Result, in *state.Environment) revision {
 		r.now = answer.AskedNow
 	}
 	return r
+}
+
+// ambiguous reports whether several of a flag, its environment and dependencies last changed at the time of the newest
+// fact: the answer may have been given between two of the changes.
+func (r revision) ambiguous(f *state.Flag, in *state.Environment, d *evaluation.Dependencies) bool {
+	if r.newest.IsZero() {
+		return false
+	}
+	changed := []time.Time{f.UpdatedAt, in.AddedAt}
+	for _, required := range d.Required() {
+		if required.State().Key != f.Key { // in a cycle, a flag leads to itself
+			changed = append(changed, required.State().UpdatedAt)
+		}
+	}
+	for _, s := range d.Segments().All() {
+		changed = append(changed, s.State().UpdatedAt)
+	}
+	return len(slices.DeleteFunc(changed, func(at time.Time) bool { return !at.Equal(r.newest) })) > 1
 }
 
 // String returns the text of the revision.
