@@ -189,7 +189,8 @@ func showCheck(c *evaluation.Check) segmentCheckBody {
 func (a *API) documentCheckSegment() {
 	op := rest.Operation("POST", rest.CheckSegmentRoute, "check-segment", "Segments", "Whether a context is in a segment")
 	op.Description = "Excluded members are not in it, included ones are, and others if a rule matches. Nothing is " +
-		"counted. With `rules` the answer is what saving them would lead to: nothing is stored. With `at` or `version` the answer is that of the segment then, with the other segments at that time."
+		"counted. With `rules` the answer is what saving them would lead to: nothing is stored. With `at` " +
+		"or `version` the answer is that of the segment then, with the other segments at that time."
 	op.Parameters = []*huma.Param{
 		{
 			Name: "segmentKey", In: "path", Required: true, Schema: &huma.Schema{Type: huma.TypeString}, Example: "beta",

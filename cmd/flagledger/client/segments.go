@@ -300,7 +300,9 @@ func (c checkSegmentCommand) Run(ctx context.Context) error {
 		}
 	}
 	params := &CheckSegmentParams{At: c.time()}
-	check, answer, err := decode[SegmentCheckBody](api.CheckSegment(ctx, c.Segment, params, c.body()))
+	user := c.body()
+	body := SegmentToCheck{Attributes: user.Attributes, TargetingKey: user.TargetingKey}
+	check, answer, err := decode[SegmentCheckBody](api.CheckSegment(ctx, c.Segment, params, body))
 	if err != nil {
 		return err
 	}
