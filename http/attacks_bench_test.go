@@ -45,6 +45,7 @@ type attack struct {
 	past    bool // uses the tenant of armedWithPast, with its two times in turn in place of TIME
 	spent   bool // uses the tenant of armedWithSpentDay, with enable and disable in turn in place of TIME
 	crowd   bool // each call comes from a different network, without a token
+	graph   bool // uses the tenant of armedWithGraph
 	stolen  bool // each call comes from a different network, with the browser key of armedWithBrowserKey
 }
 
@@ -171,6 +172,30 @@ func attacks() []attack {
 			spent:   true,
 		},
 		{
+			name:    "20-changes-of-a-segment-of-all",
+			clients: 20,
+			method:  "POST",
+			path:    segmentPath("leaf", "/members"),
+			body:    `{"list":"included","add":["KEY"]}`,
+			graph:   true,
+		},
+		{
+			name:    "16-changes-of-prerequisites",
+			clients: graphWidth,
+			method:  "PUT",
+			path:    nodetest.FlagPath("0-N", "/prerequisites"),
+			body:    `{"prerequisites":[` + allOfLevel(1) + `,{"flagKey":"text","serves":[{"value":"KEY"}]}]}`,
+			graph:   true,
+		},
+		{
+			name:    "40-explained-graphs",
+			clients: 40,
+			method:  "POST",
+			path:    nodetest.FlagPath("0-0", "/evaluate?explain=true"),
+			body:    `{"targetingKey":"ada"}`,
+			graph:   true,
+		},
+		{
 			name:    "40-evaluations-with-a-stolen-key",
 			clients: 40,
 			method:  "POST",
@@ -260,6 +285,54 @@ func armedWithSpentDay(s *nodetest.Service) *nodetest.Client {
 	}
 	s.T.Fatal("a tenant writes without end")
 	return nil
+}
+
+// graphWidth is the number of flags in a level of armedWithGraph.
+const graphWidth = 16
+
+// allOfLevel returns prerequisites that require all flags of a level.
+func allOfLevel(level int) string {
+	required := make([]string, graphWidth)
+	for i := range required {
+		required[i] = fmt.Sprintf(`{"flagKey":"%d-%d","serves":[{"value":true}]}`, level, i)
+	}
+	return strings.Join(required, ",")
+}
+
+// armedWithGraph creates a tenant with 96 flags in six levels, each of which requires all of the level below and uses
+// segments that lead to one through 20 others.
+func armedWithGraph(s *nodetest.Service) *nodetest.Client {
+	c := s.SignUp(nodetest.Address())
+	refer := func(keys []string) string {
+		quoted := make([]string, len(keys))
+		for i, key := range keys {
+			quoted[i] = strconv.Quote(key)
+		}
+		return `{"op":"in_segment","negate":true,"values":[` + strings.Join(quoted, ",") + `]}`
+	}
+	createSegment(c, "leaf", ``)
+	below := []string{"leaf"}
+	for level := range 2 {
+		var keys []string
+		for i := range 20 {
+			keys = append(keys, fmt.Sprintf("level-%d-%d", level, i))
+			createSegment(c, keys[i], `{"conditions":[`+refer(below)+`]}`)
+		}
+		below = keys
+	}
+	c.CreateEnabledFlag("text", map[string]any{"type": "string"})
+	for level := 5; level >= 0; level-- {
+		for i := range graphWidth {
+			key := fmt.Sprintf("%d-%d", level, i)
+			c.CreateEnabledFlag(key, nil)
+			c.SetRules(key, `{"rules":[{"conditions":[`+refer(below)+`],"serve":{"value":false}}]}`).Want(200)
+			if level < 5 {
+				required := `{"prerequisites":[` + allOfLevel(level+1) + `]}`
+				c.Call("PUT", nodetest.FlagPath(key, "/prerequisites"), required).Want(200)
+			}
+		}
+	}
+	return c
 }
 
 // armedWithBrowserKey returns a browser key that sees ten flags of 60 KB. Its tenant has the requests of its plan.
@@ -408,6 +481,7 @@ func BenchmarkAttacks(b *testing.B) {
 	attacker, other := armed(program.Service()), program.Service().SignUp(nodetest.Address())
 	historian, pastTimes := armedWithPast(program.Service())
 	spender := armedWithSpentDay(program.Service())
+	graph := armedWithGraph(program.Service())
 	browser := armedWithBrowserKey(program.Service())
 	benchFlag(other)
 	other.CreateFlag("toggled", nil)
@@ -424,6 +498,8 @@ func BenchmarkAttacks(b *testing.B) {
 				attacker, times = historian, pastTimes
 			case a.spent:
 				attacker, times = spender, []string{"enable", "disable"}
+			case a.graph:
+				attacker = graph
 			case a.stolen:
 				attacker = browser
 			}
