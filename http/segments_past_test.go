@@ -15,7 +15,8 @@ import (
 // segmentAnswer is an answer of a flag when it was given, with what it was asked.
 type segmentAnswer struct{ key, environment, body, answer, revision string }
 
-// Whatever happens to flags and segments, an answer can be had again by its revision and at its time.
+// Whatever happens to flags and segments, an answer can be had again by its revision and at its time, also of a node that
+// starts later.
 func TestAnswersWithSegmentsCanBeHadAgain(t *testing.T) {
 	nodetest.BothEngines(t, testAnswersWithSegmentsCanBeHadAgain)
 }
@@ -23,6 +24,7 @@ func TestAnswersWithSegmentsCanBeHadAgain(t *testing.T) {
 func testAnswersWithSegmentsCanBeHadAgain(t *testing.T) {
 	t.Parallel()
 	s := nodetest.Shared(t)
+	var histories []*segmentHistory
 	rapid.Check(t, func(rt *rapid.T) {
 		h := &segmentHistory{me: s.In(nodetest.Drawn{TB: t, Property: rt}).SignUp(nodetest.Address()), rt: rt}
 		for _, key := range []string{"a", "b"} {
@@ -43,9 +45,18 @@ func testAnswersWithSegmentsCanBeHadAgain(t *testing.T) {
 			h.note()
 		}
 		for _, a := range h.noted {
-			h.compare(a)
+			compareAgain(rt, h.me, a)
 		}
+		histories = append(histories, h)
 	})
+	later := s.SecondNode()
+	for _, h := range histories[max(0, len(histories)-5):] {
+		me := *h.me
+		me.Service = later
+		for _, a := range h.noted {
+			compareAgain(t, &me, a)
+		}
+	}
 }
 
 // dependentFlags are the flags of a segmentHistory.
@@ -141,27 +152,28 @@ func (h *segmentHistory) note() {
 	}
 }
 
-func (h *segmentHistory) compare(a segmentAnswer) {
+// compareAgain asks for an answer again.
+func compareAgain(t rapid.TB, me *nodetest.Client, a segmentAnswer) {
 	ask := func(path, query string) string {
-		return string(h.me.Call("POST", path+"?"+query, a.body, "X-Environment", a.environment).Want(200).Body)
+		return string(me.Call("POST", path+"?"+query, a.body, "X-Environment", a.environment).Want(200).Body)
 	}
 	path := nodetest.FlagPath(a.key, "/evaluate")
 	if got := ask(path, "revision="+url.QueryEscape(a.revision)); got != a.answer {
-		h.rt.Fatalf("for %s in %s, %s was %s and is %s", a.body, a.environment, a.revision, a.answer, got)
+		t.Fatalf("for %s in %s, %s was %s and is %s", a.body, a.environment, a.revision, a.answer, got)
 	}
 	version, at, later := strings.Cut(a.revision, "@")
 	at, _, _ = strings.Cut(at, "~")
 	if !later {
 		if got := ask(path, "version="+version); got != a.answer {
-			h.rt.Fatalf("for %s in %s, version %s was %s and is %s", a.body, a.environment, version, a.answer, got)
+			t.Fatalf("for %s in %s, version %s was %s and is %s", a.body, a.environment, version, a.answer, got)
 		}
 		return
 	}
 	if got := ask(path, "at="+at); got != a.answer {
-		h.rt.Fatalf("for %s in %s, at %s was %s and is %s", a.body, a.environment, at, a.answer, got)
+		t.Fatalf("for %s in %s, at %s was %s and is %s", a.body, a.environment, at, a.answer, got)
 	}
 	if many := ask(manyPath, "at="+at); !strings.Contains(many, `"`+a.key+`":`+a.answer) {
-		h.rt.Fatalf("for %s in %s, at %s was %s and all are %s", a.body, a.environment, at, a.answer, many)
+		t.Fatalf("for %s in %s, at %s was %s and all are %s", a.body, a.environment, at, a.answer, many)
 	}
 }
 
