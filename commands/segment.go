@@ -266,7 +266,7 @@ func (c RevertSegment) Decide(s state.Segment) ([]events.Fact, error) {
 	}
 	now := state.SegmentsOf(s.Rules)
 	for _, key := range state.SegmentsOf(c.To.Rules) {
-		if why := c.Unusable[key]; why != "" && !(s.Exists && slices.Contains(now, key)) {
+		if why := c.Unusable[key]; why != "" && (!s.Exists || !slices.Contains(now, key)) {
 			return nil, Refuse(Conflict, "the rules referred to the segment %q, which %s", key, why)
 		}
 	}

@@ -51,6 +51,7 @@ var idRows = []contractRow{
 	{"PUT /api/v1/flags/{flagKey}/prerequisites", "",
 		`{"prerequisites":[{"flagKey":"<<requiredKey>>","serves":[{"variationId":"<<requiredVariationId>>"}]}]}`, 200, nil},
 	{"PUT /api/v1/segments/{segmentKey}/rules", "", `{"rules":[{"id":"<<segmentRuleId>>","conditions":[]}]}`, 200, nil},
+	{"POST /api/v1/segments/{segmentKey}/check", "", `{"rules":[{"id":"<<segmentRuleId>>","conditions":[]}]}`, 200, nil},
 	{"GET /api/v1/segments/{segmentKey}/history", "", "userId=<<callerId>>", 200, nil},
 	{"POST /api/v1/flags/{flagKey}/rules/evaluate", "", `{"targetingKey":"u",` + rulesWithIDs[1:], 200, nil},
 	{"POST /api/v1/flags/{flagKey}/rules/evaluate", "", `{"targetingKey":"u",` + rulesWithRollouts[1:], 200, nil},

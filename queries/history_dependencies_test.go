@@ -148,8 +148,9 @@ func TestHistoryWithDependencies(t *testing.T) {
 			"segment s members_removed {}",
 			"flag a qa:rules_changed " + rule("", "s"),
 			"segment s deleted {}",
-		}, "deleted of segment s, rules_changed, rules_changed, prerequisites_changed, enabled of flag b, " +
-			"updated of segment s, prerequisites_changed, prerequisites_changed, rules_changed"},
+		}, "deleted of segment s, rules_changed, " + // of the later environment, and the change that raced the deletion
+			"rules_changed, prerequisites_changed, enabled of flag b, updated of segment s, prerequisites_changed, " +
+			"prerequisites_changed, rules_changed"},
 		"ends in a cycle": {[]string{
 			"flag a prerequisites_changed " + require("", "b"),
 			"flag b prerequisites_changed " + require("", "a"),

@@ -203,4 +203,15 @@ func (a *API) documentCheckSegment() {
 	}
 	op.Errors = []int{http.StatusUnprocessableEntity}
 	a.checkSegmentSchema = a.document(&op, checkSegmentAccess, segmentToCheck{}, segmentCheckBody{})
+	op.RequestBody.Content["application/json"].Example = map[string]any{
+		"targetingKey": "user-42",
+		"attributes":   map[string]any{"plan": "pro"},
+		"rules": []any{map[string]any{
+			"id":   "0198c5a1-8a40-7c55-8f1e-0b6f9f3d4c21",
+			"name": "staff",
+			"conditions": []any{map[string]any{
+				"attribute": "email", "op": "ends_with", "values": []string{"@acme.com"}, "negate": false,
+			}},
+		}},
+	}
 }

@@ -246,8 +246,8 @@ func (a *API) evaluateFlag(
 	return flag, result, err
 }
 
-// hideFromBrowser removes what a browser may not know from a result and from the error of an evaluation: the rule, and a
-// required flag that it does not see. It returns the error.
+// hideFromBrowser removes what a browser may not know from a result and from the error of an evaluation: the rule, and
+// a required flag that it does not see. It returns the error.
 func hideFromBrowser(p *rest.Principal, result *evaluation.Result, err error) error {
 	if !p.HasBrowserKey() {
 		return err
