@@ -123,6 +123,7 @@ export default {
     await v.page.getByRole('rowheader', { name: /Weight|weight|Name/ }).first().waitFor(); // prettier-ignore
     await look('the entries of the trail');
     await v.open(`/t/${tenant}/production/flags`);
+    await v.heading('Flags').waitFor();
     await v.page.keyboard.press('Control+k');
     await v.page.getByRole('option', { name: 'checkout' }).waitFor();
     await look('the palette');
