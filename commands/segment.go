@@ -210,8 +210,8 @@ func (c DeleteSegment) Decide(s state.Segment) ([]events.Fact, error) {
 	return []events.Fact{events.SegmentDeleted{}}, nil
 }
 
-// ForgetMembers empties the lists of a private segment, and forgets those of its key's earlier lives. Delete the salts
-// that the stream names before the fact afterwards: the lists match nobody then, also in the past.
+// ForgetMembers empties the lists of a private segment, and of earlier segments with its key. Afterwards delete the
+// salts that the stream names before the fact: the lists match nobody then, also in the past.
 type ForgetMembers struct {
 	SegmentRef
 	SaltID string // of the lists from now on, which is stored already; empty if there is no private segment

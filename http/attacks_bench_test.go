@@ -299,8 +299,8 @@ func allOfLevel(level int) string {
 	return strings.Join(required, ",")
 }
 
-// armedWithGraph creates a tenant with 96 flags in six levels, each of which requires all of the level below and uses
-// segments that lead to one through 20 others.
+// armedWithGraph creates a tenant with 96 flags in six levels. Each flag requires all flags of the next level, and
+// uses segments that refer to one through 20 others.
 func armedWithGraph(s *nodetest.Service) *nodetest.Client {
 	c := s.SignUp(nodetest.Address())
 	refer := func(keys []string) string {

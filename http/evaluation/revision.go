@@ -15,7 +15,7 @@ import (
 // segments or the time, the time of the newest fact of all, and if it asked the time, that.
 // A node may not know of a change yet that was recorded before the time of the evaluation, so that does not replace the
 // time of the newest fact.
-// On Postgres no two changes have one time. On EventStoreDB those of different streams may: see ambiguous.
+// On Postgres no two changes have one time. On EventStoreDB changes of different streams may: see ambiguous.
 type revision struct {
 	version events.Revision
 	newest  time.Time // zero for the time of the version

@@ -302,7 +302,7 @@ func bodyTooLarge(limit int) string { return "the body is larger than " + events
 func humaProblem(ctx huma.Context, status int, detail string, errs ...error) huma.StatusError {
 	switch status {
 	case http.StatusRequestEntityTooLarge:
-		status, detail = http.StatusBadRequest, bodyTooLarge(maxBody) // the guard has refused those of larger limits
+		status, detail = http.StatusBadRequest, bodyTooLarge(maxBody) // operations with a larger limit refuse earlier
 	case http.StatusRequestTimeout:
 		status = http.StatusBadRequest
 	case http.StatusInternalServerError:

@@ -8,7 +8,7 @@ import (
 	"flagledger/events"
 )
 
-// Of a deleted segment that rules refer to, only what answers depend on stays, as long as they do.
+// A deleted segment keeps its key, version and time while rules refer to it, because answers depend on these.
 func TestDeletedSegmentsStayWhileRulesReferToThem(t *testing.T) {
 	s := newScribe()
 	tenant, _ := s.Tenant("t")

@@ -150,7 +150,8 @@ func TestGraphAsksOnlyWhatLeadsToChange(t *testing.T) {
 	}
 }
 
-// bipartite returns nodes of which each of the first half leads to many of the second, and some of these back.
+// bipartite returns nodes in two halves. Each node of the first half leads to many of the second, and some of these lead
+// back.
 func bipartite(nodes, edges, back int) plainNodes {
 	n := plainNodes{}
 	for i := range nodes {

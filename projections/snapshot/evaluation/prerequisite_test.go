@@ -133,7 +133,7 @@ func TestPrerequisites(t *testing.T) {
 	}
 }
 
-// Comparing values counts, and a value that is served is decoded once, whoever asks for it.
+// Comparing values counts as effort, and a served value is decoded once for all flags that require it.
 func TestComparingServedValuesIsBounded(t *testing.T) {
 	list := func(n int, spelt string) string { return "[" + strings.Repeat(spelt+",", n) + "0]" }
 	// asking returns a flag that requires ten others, which all require a list to serve one of 49 values, and these flags.
