@@ -150,7 +150,7 @@ func TestGraphAsksOnlyWhatLeadsToChange(t *testing.T) {
 	}
 }
 
-// bipartite returns nodes in two halves. Each node of the first half leads to many of the second, and some of these lead
+// bipartite returns nodes in two halves: each of the first leads to many of the second, and some of these lead
 // back.
 func bipartite(nodes, edges, back int) plainNodes {
 	n := plainNodes{}
