@@ -1,6 +1,8 @@
 package http_test
 
 import (
+	"bufio"
+	"bytes"
 	"encoding/json"
 	"errors"
 	"io/fs"
@@ -146,39 +148,81 @@ func TestTheDashboardInABrowser(t *testing.T) {
 	command.Env = append(os.Environ(), "CHROMIUM="+chromium, "SERVICE_URL="+s.URL,
 		"RESTARTED_URL="+restarted["flags"].Service().URL, "SHOP_URL="+restarted["shop"].Service().URL, "STALE_URL="+stale.URL, "PRODUCTION_URL="+production.URL,
 		"SELLING_URL="+selling.URL, "CONTROL_URL="+control.URL, "OPENFEATURE="+openFeature)
-	ended := make(chan error, 1)
-	var out []byte
+	playStories(t, command, requests, func(asked storyRequest) any {
+		switch asked.what {
+		case "/stop":
+			restarted[asked.of].process.Kill()
+		case "/start":
+			restarted[asked.of].start()
+		case "/later":
+			later.Store(int64(31 * time.Minute))
+		case "/mails":
+			return slices.DeleteFunc(mails.Mails(), func(m mailtest.Mail) bool { return m.To != asked.of })
+		case "/pay":
+			selling.stripe.Pay(asked.of)
+			selling.deliver()
+		}
+		return nil
+	})
+}
+
+// playStories runs stories/run.mjs and reports each story as a subtest. It answers the stories' requests by answer, in
+// the goroutine of the test.
+func playStories(t *testing.T, command *exec.Cmd, requests <-chan storyRequest, answer func(storyRequest) any) {
+	t.Helper()
+	out, err := command.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	var problems bytes.Buffer
+	command.Stderr = &problems
+	if err := command.Start(); err != nil {
+		t.Fatal(err)
+	}
+	lines := make(chan []byte)
 	go func() {
-		var err error
-		out, err = command.CombinedOutput()
-		ended <- err
+		defer close(lines)
+		for printed := bufio.NewReader(out); ; {
+			line, err := printed.ReadBytes('\n')
+			if err != nil {
+				return
+			}
+			lines <- line
+		}
 	}()
 	for {
 		select {
 		case asked := <-requests:
-			var done any
-			switch asked.what {
-			case "/stop":
-				restarted[asked.of].process.Kill()
-			case "/start":
-				restarted[asked.of].start()
-			case "/later":
-				later.Store(int64(31 * time.Minute))
-			case "/mails":
-				done = slices.DeleteFunc(mails.Mails(), func(m mailtest.Mail) bool { return m.To != asked.of })
-			case "/pay":
-				selling.stripe.Pay(asked.of)
-				selling.deliver()
+			asked.done <- answer(asked)
+		case line, more := <-lines:
+			if !more {
+				if err := command.Wait(); err != nil {
+					t.Errorf("the stories ended with %v\n%s", err, &problems)
+				}
+				return
 			}
-			asked.done <- done
-		case err := <-ended:
-			t.Logf("%s", out)
-			if err != nil {
-				t.Fatal(err)
-			}
-			return
+			reportStory(t, line)
 		}
 	}
+}
+
+// reportStory reports a line of stories/run.mjs. A story may also print something of its own.
+func reportStory(t *testing.T, line []byte) {
+	t.Helper()
+	var played struct {
+		Story, Failure string
+		Ms             int
+	}
+	if err := json.Unmarshal(line, &played); err != nil || played.Story == "" {
+		t.Logf("%s", line)
+		return
+	}
+	t.Run(played.Story, func(t *testing.T) {
+		if played.Failure != "" {
+			t.Error(played.Failure)
+		}
+		t.Logf("%d ms", played.Ms)
+	})
 }
 
 // People with Firebase accounts use the dashboard like all others.
@@ -188,11 +232,7 @@ func TestTheDashboardWithFirebaseInABrowser(t *testing.T) {
 	s, e := onFirebase(t)
 	command := exec.CommandContext(t.Context(), "node", "dashboard/stories/run.mjs", "firebase")
 	command.Env = append(os.Environ(), "CHROMIUM="+chromium, "SERVICE_URL="+s.URL, "FIREBASE_EMULATOR="+e.Host)
-	out, err := command.CombinedOutput()
-	t.Logf("%s", out)
-	if err != nil {
-		t.Fatal(err)
-	}
+	playStories(t, command, nil, nil)
 }
 
 // findBrowser returns the path of a browser for the stories: the headless one, which takes half the time, or the full

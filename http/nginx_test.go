@@ -174,9 +174,5 @@ func TestDashboardWorksBehindNginxInABrowser(t *testing.T) {
 	s, _ := behindNginx(t, "/flags", `location /flags/ { proxy_pass http://SERVICE/; }`)
 	command := exec.CommandContext(t.Context(), "node", "dashboard/stories/run.mjs", "docs", "journey")
 	command.Env = append(os.Environ(), "CHROMIUM="+chromium, "SERVICE_URL="+s.URL)
-	out, err := command.CombinedOutput()
-	t.Logf("%s", out)
-	if err != nil {
-		t.Fatal(err)
-	}
+	playStories(t, command, nil, nil)
 }

@@ -211,7 +211,7 @@ const stories = {
 
 const ofRestarts = {
   'the server is killed and comes back, and nothing is lost': async (come) => {
-    const v = await come({ url: restarted, refused: ['net::ERR_', 502, 503] });
+    const v = await come({ url: restarted, refused: ['net::ERR_', 502] });
     const order = (what) => fetch(`${control}/${what}?of=flags`, { method: 'POST' });
     await openFlag(v, 'steady');
     await v.field('Name').fill('Typed before');

@@ -288,7 +288,7 @@ export default {
   },
 
   'while the service is away the last state stands, and the page says so': async (come) => {
-    const v = await come({ refused: [503] });
+    const v = await come();
     await v.signUp();
     await v.call('POST', '/api/v1/flags', { key: 'here', type: 'boolean' });
     await v.page.reload();

@@ -1,5 +1,5 @@
 // Runs the stories in a browser against the service at SERVICE_URL: node stories/run.mjs [name...]. A story is a file x.story.mjs; several run
-// at a time, each in a browser context of its own.
+// at a time, each in a browser context of its own. Each story's result is printed as a line of JSON.
 import { readdirSync } from 'node:fs';
 import { chromium } from 'playwright-core';
 import { Visitor } from './visitor.mjs';
@@ -26,10 +26,11 @@ async function play(name, title, story) {
       return visitor;
     });
     for (const visitor of visitors) visitor.check();
-    console.log(`ok ${Date.now() - began} ms ${name}: ${title}`);
+    console.log(JSON.stringify({ story: `${name}: ${title}`, ms: Date.now() - began }));
   } catch (error) {
     failed++;
-    console.log(`FAILED ${name}: ${title}\n${error.stack}\n${visitors.map((v) => v.page.url()).join('\n')}`);
+    const failure = [error.stack, ...visitors.map((v) => v.page.url())].join('\n');
+    console.log(JSON.stringify({ story: `${name}: ${title}`, failure }));
     if (process.env.SHOTS) for (const [i, v] of visitors.entries()) await v.shot(`failed-${name}-${i}`);
   } finally {
     for (const visitor of visitors) await visitor.leave();

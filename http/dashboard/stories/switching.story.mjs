@@ -112,7 +112,7 @@ export default {
   },
 
   'who undoes what has changed meanwhile is told so, and nothing is lost': async (come) => {
-    const v = await come({ refused: [412, 503] });
+    const v = await come({ refused: [412] });
     const sent = await begin(v, 'production');
     await v.turn('checkout', 'launch');
     await told(v, 'checkout: enabled in production.');

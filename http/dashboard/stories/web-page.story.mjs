@@ -61,7 +61,7 @@ const serves = (v, value) =>
 
 const stories = {
   'a page of another origin evaluates, hears of changes, and goes on over a restart': async (come) => {
-    const admin = await come({ url: service, refused: ['net::ERR_', 502, 503] });
+    const admin = await come({ url: service, refused: ['net::ERR_', 502] });
     await admin.signUp();
     await admin.call('POST', '/api/v1/flags', { key: 'banner', type: 'boolean', clientSide: true });
     await admin.call('POST', '/api/v1/flags/banner/enable', undefined, undefined, 'production');
@@ -73,7 +73,7 @@ const stories = {
     });
     const order = (what) => fetch(`${control}/${what}?of=shop`, { method: 'POST' });
     await serveShop(key, async (shop) => {
-      const v = await come({ url: service, refused: ['net::ERR_', 502, 503] });
+      const v = await come({ url: service, refused: ['net::ERR_', 502] });
       const calls = [];
       v.page.on('request', (r) => r.url().startsWith(service) && r.method() === 'POST' && calls.push(r.url()));
       await v.page.goto(shop);
