@@ -56,7 +56,8 @@ func (c *callers) run(pausing bool) {
 		switch {
 		case errors.Is(err, syscall.ECONNREFUSED):
 			return
-		case err != nil && idle > heldOpen: // on a busy machine a client may be stopped for that long
+		case idle > heldOpen && (errors.Is(err, io.EOF) || errors.Is(err, syscall.ECONNRESET)):
+			// the machine is so busy that the client itself was stopped for that long
 		case err != nil:
 			c.mu.Lock()
 			c.lost = append(c.lost, err.Error())
