@@ -39,14 +39,24 @@ const readers = 2 // connections that read streams
 // Connections is the most connections of a Store, beside one for each subscription: the readers' and the committer's.
 const Connections = readers + 1
 
-// Open connects to the database at url, or returns events.ErrUnavailable. It refuses one with fsync or
-// synchronous_commit off, which could lose acknowledged appends.
+const (
+	connectTimeout = 2 * time.Second
+	openTimeout    = 30 * time.Second // for a database that accepts connections, but is too busy to answer in time
+)
+
+// Open connects to the database at url, or returns events.ErrUnavailable: at once if it is down, after 30 seconds if it
+// does not answer. It refuses one with fsync or synchronous_commit off, which could lose acknowledged appends.
 func Open(ctx context.Context, url string, log *slog.Logger) (*Store, error) {
 	s, err := New(url, log)
 	if err != nil {
 		return nil, err
 	}
-	if err := s.writing.Ping(ctx); err != nil {
+	began := time.Now()
+	err = s.writing.Ping(ctx)
+	for pgconn.Timeout(err) && ctx.Err() == nil && time.Since(began) < openTimeout {
+		err = s.writing.Ping(ctx)
+	}
+	if err != nil {
 		s.Close()
 		return nil, fmt.Errorf("event store: %w", classify(err))
 	}
@@ -61,7 +71,7 @@ func New(url string, log *slog.Logger) (*Store, error) {
 		return nil, fmt.Errorf("event store: %w", err)
 	}
 	config.MaxConns = readers
-	config.ConnConfig.ConnectTimeout = 2 * time.Second
+	config.ConnConfig.ConnectTimeout = connectTimeout
 	pool, err := pgxpool.NewWithConfig(ctx, config)
 	if err != nil {
 		return nil, fmt.Errorf("event store: %w", err)
