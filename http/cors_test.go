@@ -4,7 +4,6 @@ import (
 	"net/netip"
 	"strings"
 	"testing"
-	"time"
 
 	"flagledger/cmd/flagledger/node/settings"
 	"flagledger/cmd/flagledger/nodetest"
@@ -143,13 +142,12 @@ func TestPreflightRequestsAreNotCounted(t *testing.T) {
 	const app = "https://app.example.com"
 	limits := nodetest.Generous
 	limits.Anonymous = 500 // the test calls health until the service has started
-	began := time.Now()
 	s := nodetest.Start(t, nodetest.Database(t), settings.Config{
 		Environment:   "development",
 		Origins:       []string{app},
 		Limits:        limits,
 		ProxyNetworks: []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8")},
-		Now:           func() time.Time { return began }, // no minute ends
+		Now:           stopped().now,
 	}, nodetest.Log(t))
 	from := func(method string) *nodetest.Answer {
 		return s.Anonymous().

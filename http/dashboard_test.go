@@ -53,10 +53,10 @@ func TestTheAddressLeadsToTheDashboard(t *testing.T) {
 // Many people open the dashboard from one address, so the dozens of files of a page do not count as requests.
 func TestAssetsOfTheDashboardAreNotCounted(t *testing.T) {
 	t.Parallel()
-	limits, began := nodetest.Generous, time.Now()
+	limits := nodetest.Generous
 	limits.Anonymous = 500 // the test calls health until the service has started
 	s := nodetest.Start(t, nodetest.Database(t), settings.Config{
-		Environment: "development", Limits: limits, Now: func() time.Time { return began }, // no minute ends
+		Environment: "development", Limits: limits, Now: stopped().now,
 	}, nodetest.Log(t))
 	left := func(path string) int {
 		_, remaining, _ := budget(s.Anonymous().Call("GET", path, nil))

@@ -482,7 +482,7 @@ func TestBrowserKeysHaveALimitOfTheirOwn(t *testing.T) {
 		t.Fatal(err)
 	}
 	s := nodetest.Start(t, nodetest.Database(t), settings.Config{
-		Environment: "development", ProxyNetworks: proxies,
+		Environment: "development", ProxyNetworks: proxies, Now: stopped().now,
 		Limits: quota.Limits{
 			Plans: map[events.Plan]int{events.FreePlan: 100}, Anonymous: 1_000_000, Auth: 1_000_000, Browser: 30,
 		},

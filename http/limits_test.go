@@ -19,7 +19,7 @@ import (
 func limited(t *testing.T, free, anonymous, auth int) *nodetest.Service {
 	t.Parallel()
 	return nodetest.Start(t, nodetest.Database(t), settings.Config{
-		Environment: "development", ProxyNetworks: []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8")},
+		Environment: "development", Now: stopped().now, ProxyNetworks: []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8")},
 		Limits: quota.Limits{Plans: map[events.Plan]int{events.FreePlan: free}, Anonymous: anonymous, Auth: auth},
 	}, nodetest.Log(t))
 }
@@ -146,6 +146,7 @@ func TestATenantHasTheLimitOfItsPlan(t *testing.T) {
 	t.Parallel()
 	s := nodetest.Start(t, nodetest.Database(t), settings.Config{
 		Environment: "development",
+		Now:         stopped().now,
 		Limits: quota.Limits{
 			Plans: map[events.Plan]int{events.FreePlan: 1000, events.SandboxPlan: 5}, Anonymous: 1_000_000, Auth: 1_000_000,
 		},

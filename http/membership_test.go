@@ -4,7 +4,6 @@ import (
 	"strconv"
 	"strings"
 	"testing"
-	"time"
 
 	"flagledger/cmd/flagledger/node/settings"
 	"flagledger/cmd/flagledger/nodetest"
@@ -305,10 +304,9 @@ func TestMembersEvaluateDuringAnOutage(t *testing.T) {
 
 func TestUnconfirmedMembersUseNoQuotaOfTheTenant(t *testing.T) {
 	t.Parallel()
-	began := time.Now()
 	s := nodetest.Start(t, nodetest.Database(t), settings.Config{
 		Environment: "development", Limits: nodetest.Generous,
-		Now: func() time.Time { return began }, // no minute ends
+		Now: stopped().now,
 	}, nodetest.Log(t))
 	boss := s.SignUp(nodetest.Address())
 	member := s.SignUp(nodetest.Address())

@@ -193,9 +193,13 @@ func TestTokenEndpoint(t *testing.T) {
 
 // clock is a clock that a test sets.
 type clock struct {
-	mu     sync.Mutex
-	offset time.Duration
+	mu      sync.Mutex
+	stopped time.Time // if set, the clock moves only by add
+	offset  time.Duration
 }
+
+// stopped returns a clock that moves only by add: no minute ends while a test counts requests, however long it takes.
+func stopped() *clock { return &clock{stopped: time.Now()} }
 
 // withinADay returns a clock whose UTC day lasts at least ten more minutes, longer than a test that counts by day.
 func withinADay() *clock {
@@ -209,6 +213,9 @@ func withinADay() *clock {
 func (c *clock) now() time.Time {
 	c.mu.Lock()
 	defer c.mu.Unlock()
+	if !c.stopped.IsZero() {
+		return c.stopped.Add(c.offset)
+	}
 	return time.Now().Add(c.offset)
 }
 
@@ -287,7 +294,7 @@ func withTokenOf(c *nodetest.Client, s *nodetest.Service, id, secret string) str
 func TestTokensCountForTheTenant(t *testing.T) {
 	t.Parallel()
 	const most = 60
-	c := &clock{}
+	c := stopped()
 	s := nodetest.Start(t, nodetest.Database(t), settings.Config{
 		Environment: "development",
 		Limits: quota.Limits{

@@ -109,13 +109,14 @@ func TestFactsCannotBeChanged(t *testing.T) {
 
 func TestReadsDoNotKeepAppendsWaiting(t *testing.T) {
 	s := open(t)
-	list := make([]events.Event, 100)
-	for i := range list {
-		// more than a connection buffers
-		list[i] = events.Event{ID: uuid.New(), Fact: events.FlagCreated{Description: strings.Repeat("long", 10_000)}}
-	}
-	if _, err := s.Append(t.Context(), "flag-t.long", 0, list); err != nil {
-		t.Fatal(err)
+	for i := range 10 { // together more than a connection buffers
+		list := make([]events.Event, 10)
+		for j := range list {
+			list[j] = events.Event{ID: uuid.New(), Fact: events.FlagCreated{Description: strings.Repeat("long", 10_000)}}
+		}
+		if _, err := s.Append(t.Context(), "flag-t.long", events.Revision(10*i), list); err != nil {
+			t.Fatal(err)
+		}
 	}
 	ctx, end := context.WithCancel(t.Context())
 	var reading sync.WaitGroup

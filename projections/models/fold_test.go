@@ -26,11 +26,19 @@ func TestMain(m *testing.M) { pgtest.Main(m) }
 // These properties compare the rows of a read model with a fold of random facts, now and at each recorded time. A
 // rebuild cannot find such faults, because it makes the same rows.
 
-var (
-	foldTexts  = rapid.SampledFrom([]string{"", "plain", `größer "quoted" 'single' \`, "{1,2}"})
-	foldValues = rapid.SampledFrom([]string{`9007199254740993`, `1.50`, `"<é>"`, `{"b":1,"a":[1e2,null]}`, `null`})
-	foldEnvs   = rapid.SampledFrom([]events.EnvironmentRef{{ID: "e1", Name: "one"}, {ID: "e2", Name: "two"}})
-)
+// Each test makes its own generators: rapid reads the name of one without a lock, while a slice of it writes the name.
+
+func foldTexts() *rapid.Generator[string] {
+	return rapid.SampledFrom([]string{"", "plain", `größer "quoted" 'single' \`, "{1,2}"})
+}
+
+func foldValues() *rapid.Generator[string] {
+	return rapid.SampledFrom([]string{`9007199254740993`, `1.50`, `"<é>"`, `{"b":1,"a":[1e2,null]}`, `null`})
+}
+
+func foldEnvs() *rapid.Generator[events.EnvironmentRef] {
+	return rapid.SampledFrom([]events.EnvironmentRef{{ID: "e1", Name: "one"}, {ID: "e2", Name: "two"}})
+}
 
 // foldTable is a database with the tables of one read model.
 type foldTable struct {
@@ -254,42 +262,42 @@ func TestRowsOfFlagsEqualTheirFold(t *testing.T) {
 
 // drawFlagFact draws the next change of a flag.
 func drawFlagFact(f *foldTable, flag *state.Flag, revision events.Revision) events.Fact {
-	value := func() json.RawMessage { return json.RawMessage(foldValues.Draw(f.T, "value")) }
+	value := func() json.RawMessage { return json.RawMessage(foldValues().Draw(f.T, "value")) }
 	variation := func(i int) events.Variation {
 		return events.Variation{
-			ID: fmt.Sprintf("v%d.%d", revision, i), Name: foldTexts.Draw(f.T, "name"), Value: value(),
-			Description: foldTexts.Draw(f.T, "description"),
+			ID: fmt.Sprintf("v%d.%d", revision, i), Name: foldTexts().Draw(f.T, "name"), Value: value(),
+			Description: foldTexts().Draw(f.T, "description"),
 			Weight:      events.Weight(rapid.IntRange(0, 100_000).Draw(f.T, "weight")),
 		}
 	}
-	tags := rapid.SliceOfN(foldTexts, 0, 2)
+	tags := rapid.SliceOfN(foldTexts(), 0, 2)
 	links := rapid.SliceOfN(rapid.Custom(func(t *rapid.T) events.Link {
-		return events.Link{Title: foldTexts.Draw(t, "title"), URL: foldTexts.Draw(t, "url")}
+		return events.Link{Title: foldTexts().Draw(t, "title"), URL: foldTexts().Draw(t, "url")}
 	}), 0, 2)
 	offServes := rapid.SampledFrom([]events.OffServes{events.OffServesValue, events.OffServesCode})
 	if !flag.Exists {
 		created := events.FlagCreated{
-			TenantID: "t", Key: "k", ID: fmt.Sprint("id ", revision), Name: foldTexts.Draw(f.T, "name"), Type: events.JSONFlag,
-			DefaultValue: value(), Description: foldTexts.Draw(f.T, "description"), Tags: tags.Draw(f.T, "tags"),
-			ProjectID: foldTexts.Draw(f.T, "project"), Permanent: rapid.Bool().Draw(f.T, "permanent"),
+			TenantID: "t", Key: "k", ID: fmt.Sprint("id ", revision), Name: foldTexts().Draw(f.T, "name"), Type: events.JSONFlag,
+			DefaultValue: value(), Description: foldTexts().Draw(f.T, "description"), Tags: tags.Draw(f.T, "tags"),
+			ProjectID: foldTexts().Draw(f.T, "project"), Permanent: rapid.Bool().Draw(f.T, "permanent"),
 			ClientSide: rapid.Bool().Draw(f.T, "client side"),
-			Owner:      foldTexts.Draw(f.T, "owner"), Links: links.Draw(f.T, "links"), OffServes: offServes.Draw(f.T, "off"), Salt: fmt.Sprint(revision),
+			Owner:      foldTexts().Draw(f.T, "owner"), Links: links.Draw(f.T, "links"), OffServes: offServes.Draw(f.T, "off"), Salt: fmt.Sprint(revision),
 		}
 		for i := range rapid.IntRange(0, 3).Draw(f.T, "variations") {
 			created.Variations = append(created.Variations, variation(i))
 		}
 		return created
 	}
-	environment := foldEnvs.Draw(f.T, "environment")
+	environment := foldEnvs().Draw(f.T, "environment")
 	prerequisites := rapid.SliceOfN(rapid.Custom(func(t *rapid.T) events.Prerequisite {
-		return events.Prerequisite{FlagKey: foldTexts.Draw(t, "key"), Serves: []events.ServedValue{{Value: value()}}}
+		return events.Prerequisite{FlagKey: foldTexts().Draw(t, "key"), Serves: []events.ServedValue{{Value: value()}}}
 	}), 0, 2)
 	facts := map[string]func() events.Fact{
 		"updated": func() events.Fact {
 			u := events.FlagUpdated{
-				Name: maybeChange(f, "name", foldTexts), Description: maybeChange(f, "description", foldTexts),
-				Tags: maybeChange(f, "tags", tags), ProjectID: maybeChange(f, "project", foldTexts),
-				Permanent: maybeChange(f, "permanent", rapid.Bool()), ClientSide: maybeChange(f, "client side", rapid.Bool()), Owner: maybeChange(f, "owner", foldTexts),
+				Name: maybeChange(f, "name", foldTexts()), Description: maybeChange(f, "description", foldTexts()),
+				Tags: maybeChange(f, "tags", tags), ProjectID: maybeChange(f, "project", foldTexts()),
+				Permanent: maybeChange(f, "permanent", rapid.Bool()), ClientSide: maybeChange(f, "client side", rapid.Bool()), Owner: maybeChange(f, "owner", foldTexts()),
 				Links: maybeChange(f, "links", links), OffServes: maybeChange(f, "off", offServes),
 			}
 			if rapid.Bool().Draw(f.T, "value changes") {
@@ -333,7 +341,7 @@ func drawFlagFact(f *foldTable, flag *state.Flag, revision events.Revision) even
 		v := rapid.SampledFrom(flag.Variations).Draw(f.T, "variation")
 		facts["changed"] = func() events.Fact {
 			return events.VariationUpdated{
-				ID: v.ID, Name: maybeChange(f, "name", foldTexts), Description: maybeChange(f, "description", foldTexts),
+				ID: v.ID, Name: maybeChange(f, "name", foldTexts()), Description: maybeChange(f, "description", foldTexts()),
 				Weight: maybeChange(f, "weight", rapid.Just(events.Weight(500))),
 				Value:  &events.Change[json.RawMessage]{To: value()},
 			}
@@ -351,7 +359,7 @@ func drawRules(f *foldTable, environment events.EnvironmentRef, before []events.
 	var after []events.Rule
 	for _, rule := range rapid.Permutation(before).Draw(f.T, "rules") {
 		if rapid.Bool().Draw(f.T, "rule changes") {
-			rule.Name = foldTexts.Draw(f.T, "name")
+			rule.Name = foldTexts().Draw(f.T, "name")
 		}
 		if rapid.IntRange(0, 3).Draw(f.T, "rule goes") > 0 {
 			after = append(after, rule)
@@ -383,12 +391,12 @@ func TestRowsOfProjectsEqualTheirFold(t *testing.T) {
 		)
 		for i := range events.Revision(rapid.IntRange(1, 8).Draw(f.T, "facts")) {
 			var fact events.Fact = events.ProjectUpdated{
-				Name: maybeChange(f, "name", foldTexts), Description: maybeChange(f, "description", foldTexts),
-				Color: maybeChange(f, "color", foldTexts),
+				Name: maybeChange(f, "name", foldTexts()), Description: maybeChange(f, "description", foldTexts()),
+				Color: maybeChange(f, "color", foldTexts()),
 			}
 			if i == 0 {
 				fact = events.ProjectCreated{
-					ID: "p", TenantID: "t", Name: foldTexts.Draw(f.T, "name"), Description: foldTexts.Draw(f.T, "description"),
+					ID: "p", TenantID: "t", Name: foldTexts().Draw(f.T, "name"), Description: foldTexts().Draw(f.T, "description"),
 				}
 			} else if rapid.IntRange(0, 9).Draw(f.T, "deleted") == 0 {
 				fact, deleted = events.ProjectDeleted{}, true
@@ -464,7 +472,7 @@ func TestRowsOfTenantsEqualTheirFold(t *testing.T) {
 			list   []events.Recorded
 			folded []foldTenant
 			joined = map[string]string{}
-			name   = foldTexts.Draw(f.T, "name")
+			name   = foldTexts().Draw(f.T, "name")
 			over   *time.Time
 		)
 		add := func(fact events.Fact, change func(at time.Time)) {
@@ -504,7 +512,7 @@ func TestRowsOfTenantsEqualTheirFold(t *testing.T) {
 					add(events.MemberAdded{UserID: person, Role: role}, join(foldPlace{ID: person, Name: string(role)}))
 				},
 				"renamed": func() {
-					change := maybeChange(f, "name", foldTexts)
+					change := maybeChange(f, "name", foldTexts())
 					add(events.TenantUpdated{Name: change}, nil)
 					change.Apply(&name)
 				},
@@ -607,10 +615,10 @@ func TestEntryTimesNeverRunBack(t *testing.T) {
 		for i := range rapid.IntRange(1, 12).Draw(f.T, "facts") {
 			tenant := rapid.SampledFrom([]string{"t", "u"}).Draw(f.T, "tenant")
 			stream := events.ProjectStream(tenant + "'s")
-			change := maybeChange(f, "name", foldTexts)
+			change := maybeChange(f, "name", foldTexts())
 			var fact events.Fact = events.ProjectUpdated{Name: change}
 			if revisions[stream]++; revisions[stream] == 1 {
-				created := events.ProjectCreated{ID: tenant + "'s", TenantID: tenant, Name: foldTexts.Draw(f.T, "name")}
+				created := events.ProjectCreated{ID: tenant + "'s", TenantID: tenant, Name: foldTexts().Draw(f.T, "name")}
 				fact, names[stream] = created, created.Name
 			} else if change != nil {
 				names[stream] = change.To
