@@ -66,7 +66,7 @@ test: export RAPID_CHECKS = 20
 test: export GORACE = atexit_sleep_ms=0
 test: dashboard ## Run all tests against a real Postgres, with the race detector if there is a C compiler
 	@rm -f $(TOOLS)/not-tested-*
-	$(PGRUN) -memory $(GO) test $(RACE) -vet=off -p 4 -parallel 4 -timeout 60m ./...; code=$$?; \
+	$(PGRUN) -memory $(GO) test $(RACE) -vet=off -p 2 -parallel 4 -timeout 80m ./...; code=$$?; \
 	cat $(TOOLS)/not-tested-* 2>/dev/null; \
 	$(if $(RACE),,echo "TESTED WITHOUT THE RACE DETECTOR: it needs a C compiler";) exit $$code
 

@@ -219,7 +219,7 @@ func TestBusyTenantsHoldUpNoSignIn(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	for range 5 {
+	for range 15 {
 		tenant := w.newTenant(t)
 		invite(tenant)
 		busy.streams = append(busy.streams, events.TenantStream(tenant.TenantID))
@@ -232,7 +232,7 @@ func TestBusyTenantsHoldUpNoSignIn(t *testing.T) {
 	if _, err := signIn.LetIn(t.Context(), writer.By{}, c); err != nil {
 		t.Error(err)
 	}
-	if took := time.Since(began); took > 20*time.Second { // each takes 5 s
+	if took := time.Since(began); took > time.Minute { // each takes 5 s
 		t.Errorf("the sign-in took %v", took)
 	}
 	if !slices.Contains(w.facts(t, events.TenantStream(sound.TenantID)), "tenant.member_joined") {

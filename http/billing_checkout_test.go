@@ -398,7 +398,7 @@ func TestStripeBreaks(t *testing.T) {
 		if a := (<-refusal).Refused(503); a.Header.Get("Retry-After") == "" {
 			t.Errorf("%s: no Retry-After", how)
 		}
-		if took := time.Since(began); took > 30*time.Second { // on a busy machine; the service's timeout is nine
+		if took := time.Since(began); took > time.Minute { // on a busy machine; the service's timeout is nine
 			t.Errorf("%s: it took %v", how, took)
 		}
 		s.stripe.Break(paymenttest.Working)

@@ -255,7 +255,7 @@ func (w *world) ended(p stoppedProjector) error {
 	select {
 	case err := <-p.rebuilt:
 		return err
-	case <-time.After(30 * time.Second):
+	case <-time.After(time.Minute):
 		w.t.Fatal("the rebuild does not end")
 		return nil
 	}

@@ -81,7 +81,7 @@ func TestCallersLeaveAClientThatHangs(t *testing.T) {
 				if err := f(ctx); !errors.Is(err, context.DeadlineExceeded) {
 					t.Errorf("%s: %v, want the context's error", name, err)
 				}
-				if took := time.Since(began); took > 20*time.Second {
+				if took := time.Since(began); took > time.Minute {
 					t.Errorf("%s took %v; its context ended after 300 ms", name, took)
 				}
 			})

@@ -16,7 +16,7 @@ import (
 )
 
 // longestWait is longer than any wait for a provider, on a busy machine.
-const longestWait = 30 * time.Second
+const longestWait = time.Minute
 
 // waiting is a call that waits for a provider.
 type waiting struct {

@@ -135,7 +135,7 @@ func TestWhatEndsAtFirebaseEndsHere(t *testing.T) {
 					t.Errorf("a sign-in is told apart: %v", err)
 				}
 			}
-			for deadline := time.After(30 * time.Second); ; {
+			for deadline := time.After(time.Minute); ; {
 				select {
 				case ending := <-ended:
 					if ending.UserID == up.UserID {

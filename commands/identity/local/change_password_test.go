@@ -172,7 +172,7 @@ func TestALinkThatIsUsedTwiceAtOnce(t *testing.T) {
 	wantKind(t, err, commands.Invalid)
 	first := must(m.SignIn(ctx, "ada@example.com", another))(t)
 	ends := must(m.updatePassword(ctx, first.Claims, another, secret))(t)
-	if !first.AuthTime.Before(ends.Before) || ends.Before.Sub(first.AuthTime) > 2*time.Second {
+	if !first.AuthTime.Before(ends.Before) || ends.Before.Sub(first.AuthTime) > time.Minute {
 		t.Errorf("a session began at %v, and a change ends those before %v", first.AuthTime, ends.Before)
 	}
 	must(m.refresh(ctx, first.RefreshToken))(t)

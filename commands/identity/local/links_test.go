@@ -389,7 +389,7 @@ func TestConformance(t *testing.T) {
 		Token: func(t testing.TB, email string, verify bool, _ string) string {
 			t.Helper()
 			page := map[bool]string{true: "/verify-email", false: "/reset-password"}[verify]
-			for deadline := time.After(30 * time.Second); ; {
+			for deadline := time.After(time.Minute); ; {
 				select {
 				case mail := <-m.sent:
 					if found := link.FindStringSubmatch(mail.Text); mail.To == email && found != nil && found[1] == page {

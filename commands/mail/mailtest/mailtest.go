@@ -102,10 +102,10 @@ func (s *Server) Mails() []Mail {
 	return append([]Mail(nil), s.mails...)
 }
 
-// Wait returns the nth mail to an address, from 1. It waits up to half a minute.
+// Wait returns the nth mail to an address, from 1. It waits up to a minute.
 func (s *Server) Wait(t testing.TB, to string, n int) Mail {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(context.Background(), 30*time.Second)
+	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 	defer cancel()
 	for {
 		s.mu.Lock()

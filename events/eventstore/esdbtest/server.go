@@ -96,7 +96,7 @@ func (s *Server) Start() {
 		listener, err = (&net.ListenConfig{}).Listen(context.Background(), "tcp", address)
 		return err == nil
 	}
-	if !WaitFor(20*time.Second, listens) { // the port is free when its last connection is closed
+	if !WaitFor(time.Minute, listens) { // the port is free when its last connection is closed
 		s.t.Errorf("esdbtest: %v", err)
 		return
 	}
