@@ -59,7 +59,11 @@ func ask(c *nodetest.Client, r request, moment string) answered {
 	if r.context != "" {
 		method, body = "POST", r.context
 	}
-	a := c.Call(method, target, body, "X-Environment", r.environment)
+	var a *nodetest.Answer
+	c.Service.Eventually("a busy service answers", func() bool {
+		a = c.Call(method, target, body, "X-Environment", r.environment)
+		return a.Status != 503
+	})
 	got := answered{status: a.Status, total: a.Header.Get("X-Total-Count")}
 	if r.first > 0 {
 		got.total = "" // which grows
@@ -234,7 +238,7 @@ func (e *evolving) changeFlag(rt *rapid.T, me *nodetest.Client) *nodetest.Answer
 	switch kind := d.of("change of a flag",
 		"create", "create in project", "create in project", "update", "status", "default", "enable", "enable", "enable", "disable", "add variation", "change variation", "remove variation",
 		"rules", "rules", "rules", "rules", "fallthrough", "no fallthrough", "permanent", "owner", "owner", "links", "off serves", "delete", "revert", "revert", "revert to a time",
-		"description", "description", "leave project", "leave project"); kind {
+		"description", "description", "description", "leave project", "leave project", "leave project", "leave project", "leave project"); kind {
 	case "create", "create in project":
 		path := "/api/v1/flags"
 		if kind != "create" {
