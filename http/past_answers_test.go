@@ -59,11 +59,7 @@ func ask(c *nodetest.Client, r request, moment string) answered {
 	if r.context != "" {
 		method, body = "POST", r.context
 	}
-	var a *nodetest.Answer
-	c.Service.Eventually("a busy service answers", func() bool {
-		a = c.Call(method, target, body, "X-Environment", r.environment)
-		return a.Status != 503
-	})
+	a := c.Answered(method, target, body, "X-Environment", r.environment)
 	got := answered{status: a.Status, total: a.Header.Get("X-Total-Count")}
 	if r.first > 0 {
 		got.total = "" // which grows

@@ -159,7 +159,7 @@ func (h *segmentHistory) note() {
 // compareAgain asks for an answer again.
 func compareAgain(t rapid.TB, me *nodetest.Client, a segmentAnswer) {
 	ask := func(path, query string) string {
-		return string(me.Call("POST", path+"?"+query, a.body, "X-Environment", a.environment).Want(200).Body)
+		return string(me.Answered("POST", path+"?"+query, a.body, "X-Environment", a.environment).Want(200).Body)
 	}
 	path := nodetest.FlagPath(a.key, "/evaluate")
 	if got := ask(path, "revision="+url.QueryEscape(a.revision)); got != a.answer {
@@ -225,7 +225,7 @@ func testAnswersOfTheInstantCanBeHadAgain(t *testing.T) {
 	asked := 0
 	for revision, then := range given {
 		path := nodetest.FlagPath("k", "/evaluate?revision="+url.QueryEscape(revision))
-		again := me.Call("POST", path, `{"targetingKey":"ada"}`)
+		again := me.Answered("POST", path, `{"targetingKey":"ada"}`)
 		if string(again.Want(200).Body) != then {
 			t.Errorf("of %s the answer was %s and is %s", revision, then, again.Body)
 		}

@@ -42,15 +42,20 @@ func (s *Service) SignUp(email string) *Client {
 		Want(201).
 		Decode(&session)
 	c := &Client{Service: s, Token: session.Token, UserID: session.User.ID, Email: email}
-	var list *Answer
-	s.Eventually("the read models of a new database are built", func() bool {
-		list = c.Call("GET", "/api/v1/tenants", nil)
-		return list.Status != 503
-	})
 	var tenants []struct{ ID string }
-	list.Want(200).Decode(&tenants)
+	c.Answered("GET", "/api/v1/tenants", nil).Want(200).Decode(&tenants) // once the read models of a new database are built
 	c.Tenant = tenants[0].ID
 	return c
+}
+
+// Answered makes a call that may be repeated, until the service is not too busy to answer it (503).
+func (c *Client) Answered(method, path string, body any, headers ...string) (a *Answer) {
+	c.Service.T.Helper()
+	c.Service.Eventually("the service answers "+method+" "+path, func() bool {
+		a = c.Call(method, path, body, headers...)
+		return a.Status != 503
+	})
+	return a
 }
 
 // NewTenant creates another tenant for the same person.
