@@ -43,7 +43,7 @@ func (s *Service) SignUp(email string) *Client {
 		Decode(&session)
 	c := &Client{Service: s, Token: session.Token, UserID: session.User.ID, Email: email}
 	var tenants []struct{ ID string }
-	c.Answered("GET", "/api/v1/tenants", nil).Want(200).Decode(&tenants) // once the read models of a new database are built
+	c.Answered("GET", "/api/v1/tenants", nil).Want(200).Decode(&tenants) // once the read models are built
 	c.Tenant = tenants[0].ID
 	return c
 }
