@@ -234,7 +234,8 @@ func (e *evolving) changeFlag(rt *rapid.T, me *nodetest.Client) *nodetest.Answer
 	switch kind := d.of("change of a flag",
 		"create", "create in project", "create in project", "update", "status", "default", "enable", "enable", "enable", "disable", "add variation", "change variation", "remove variation",
 		"rules", "rules", "rules", "rules", "fallthrough", "no fallthrough", "permanent", "owner", "owner", "links", "off serves", "delete", "revert", "revert", "revert to a time",
-		"description", "description", "description", "leave project", "leave project", "leave project", "leave project", "leave project"); kind {
+		"description", "description", "description",
+		"leave project", "leave project", "leave project", "leave project", "leave project"); kind {
 	case "create", "create in project":
 		path := "/api/v1/flags"
 		if kind != "create" {

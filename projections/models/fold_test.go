@@ -281,7 +281,8 @@ func drawFlagFact(f *foldTable, flag *state.Flag, revision events.Revision) even
 			DefaultValue: value(), Description: foldTexts().Draw(f.T, "description"), Tags: tags.Draw(f.T, "tags"),
 			ProjectID: foldTexts().Draw(f.T, "project"), Permanent: rapid.Bool().Draw(f.T, "permanent"),
 			ClientSide: rapid.Bool().Draw(f.T, "client side"),
-			Owner:      foldTexts().Draw(f.T, "owner"), Links: links.Draw(f.T, "links"), OffServes: offServes.Draw(f.T, "off"), Salt: fmt.Sprint(revision),
+			Owner:      foldTexts().Draw(f.T, "owner"), Links: links.Draw(f.T, "links"), OffServes: offServes.Draw(f.T, "off"),
+			Salt: fmt.Sprint(revision),
 		}
 		for i := range rapid.IntRange(0, 3).Draw(f.T, "variations") {
 			created.Variations = append(created.Variations, variation(i))
@@ -297,8 +298,8 @@ func drawFlagFact(f *foldTable, flag *state.Flag, revision events.Revision) even
 			u := events.FlagUpdated{
 				Name: maybeChange(f, "name", foldTexts()), Description: maybeChange(f, "description", foldTexts()),
 				Tags: maybeChange(f, "tags", tags), ProjectID: maybeChange(f, "project", foldTexts()),
-				Permanent: maybeChange(f, "permanent", rapid.Bool()), ClientSide: maybeChange(f, "client side", rapid.Bool()), Owner: maybeChange(f, "owner", foldTexts()),
-				Links: maybeChange(f, "links", links), OffServes: maybeChange(f, "off", offServes),
+				Permanent: maybeChange(f, "permanent", rapid.Bool()), ClientSide: maybeChange(f, "client side", rapid.Bool()),
+				Owner: maybeChange(f, "owner", foldTexts()), Links: maybeChange(f, "links", links), OffServes: maybeChange(f, "off", offServes),
 			}
 			if rapid.Bool().Draw(f.T, "value changes") {
 				u.DefaultValue = &events.Change[json.RawMessage]{To: value()}
